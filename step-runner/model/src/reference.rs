@@ -1,0 +1,80 @@
+//! Where a step comes from: a directory, a Git revision, an image, the program itself, or a text that is only known at run time.
+//!
+//! Source: agent.md A.5 (GitLab step-runner, `schema/v1/short_reference.go`, and the functions documentation).
+
+use crate::expression::Template;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::sync::Arc;
+
+/// A reference as a document writes it, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepReference {
+    /// A directory or file, relative to the directory of the document that holds the reference, or absolute.
+    Local(LocalReference),
+    Git(GitReference),
+    Oci(OciReference),
+    /// A step that the original bundles: `dist://script`.
+    Dist { path: Vec<Arc<str>> },
+    /// A step compiled into the agent: `builtin://script`.
+    Builtin { name: Arc<str> },
+    /// Holds an expression, so what it names is known only when the run reaches it. The result is classified again.
+    Dynamic(Template),
+}
+
+/// A path in parts. The first part is `/` for an absolute path, and `.` or `..` for a relative one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalReference {
+    pub path: Vec<Arc<str>>,
+    /// The file that was named. `None`: `func.yml`, then `step.yml`.
+    pub file: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct GitReference {
+    /// Always with a scheme. Expressions are allowed.
+    pub url: Template,
+    /// Branch, tag or commit.
+    pub revision: Arc<str>,
+    /// Directory inside the repository, in parts; the short form puts `steps` in front.
+    pub path: Vec<Arc<str>>,
+    pub file: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OciReference {
+    pub registry: Template,
+    pub repository: Template,
+    /// A tag, or a digest `sha256:...`.
+    pub tag: Template,
+    pub path: Vec<Arc<str>>,
+    pub file: Option<Arc<str>>,
+}
+
+/// SHA-256 of some content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub fn of(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).into())
+    }
+
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// `sha256:` and 64 hexadecimal digits, as OCI writes it.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

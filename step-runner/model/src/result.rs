@@ -1,0 +1,105 @@
+//! What ran, with which parameters, and what it produced.
+
+use crate::document::StepDocument;
+use crate::plan::Provenance;
+use crate::reference::Digest;
+use crate::time::Timestamp;
+use crate::value::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The number of a node in its tree. The root is 0; parents come before their children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StepId(pub u32);
+
+impl StepId {
+    pub const ROOT: Self = Self(0);
+}
+
+/// A result tree that is asked node by node: nobody builds the whole to write it.
+pub trait ResultTree {
+    /// A node by itself, made on demand.
+    fn node(&self, id: StepId) -> StepResult;
+    /// In execution order, as far as reached.
+    fn children(&self, id: StepId) -> Vec<StepId>;
+}
+
+/// One node of a result tree, without its children. Values are as they were: whoever writes them for others redacts them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepResult {
+    /// Empty at the root.
+    pub name: Arc<str>,
+    /// The invocation as its document writes it, unexpanded; `None` at the root.
+    pub step: Option<Arc<crate::document::Step>>,
+    /// The definition that ran. `None` for a script, and where it could not be loaded.
+    pub document: Option<Arc<StepDocument>>,
+    /// What the caller gave, expanded; defaults are not added.
+    pub inputs: Vec<(Arc<str>, Value)>,
+    /// All values when the step was loaded.
+    pub given_env: BTreeMap<Arc<str>, Value>,
+    /// All values after the environment of the definition was applied. Empty until then.
+    pub env: BTreeMap<Arc<str>, Value>,
+    pub status: Status,
+    pub outputs: Vec<(Arc<str>, Value)>,
+    pub exports: Vec<(Arc<str>, Value)>,
+    pub exec: Option<ExecResult>,
+    pub start: Option<Timestamp>,
+    pub end: Option<Timestamp>,
+    pub usage: Option<Usage>,
+    /// Of the definition file that ran.
+    pub digest: Option<Digest>,
+    pub provenance: Option<Provenance>,
+    pub failure: Option<Failure>,
+    /// The names of outputs whose values are sensitive.
+    pub sensitive_outputs: Vec<Arc<str>>,
+}
+
+/// Numbers as on the wire (`StepResult.Status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Status {
+    #[default]
+    Unspecified = 0,
+    Running = 1,
+    Success = 2,
+    Failure = 3,
+    Cancelled = 4,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecResult {
+    pub command: Vec<Value>,
+    pub work_dir: Value,
+    /// -1 when a signal ended it or it never started.
+    pub exit_code: i32,
+    pub signal: Option<i32>,
+}
+
+/// What a process and its waited-for children used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    pub cpu_user: Duration,
+    pub cpu_system: Duration,
+    /// Bytes resident at the peak.
+    pub peak_memory: u64,
+}
+
+/// Why a step or a job did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// The original's text, ending in `exit status N` where there is one.
+    pub message: String,
+}
+
+/// Numbers as on the wire (decisions: field 1004).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    StepFailure = 1,
+    BadInput = 2,
+    Refused = 3,
+    Cancelled = 4,
+    Timeout = 5,
+    Internal = 6,
+    Interrupted = 7,
+}

@@ -1,0 +1,1 @@
+//! Builders of nouns for tests, in few words.
