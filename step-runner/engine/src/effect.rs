@@ -1,10 +1,10 @@
 //! What the engine wants done.
 
+use std::sync::Arc;
 use step_model::plan::Provenance;
 use step_model::reference::{Digest, LocalReference};
 use step_model::result::StepId;
 use step_model::value::Value;
-use std::sync::Arc;
 
 /// The number of a request to load a definition. Every load gets exactly one [`crate::event::Event::Loaded`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

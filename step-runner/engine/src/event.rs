@@ -6,16 +6,39 @@ use step_model::result::{StepId, Usage};
 /// Outcomes of effects, and what comes from outside. An outcome that nobody waits for is legal and ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    FilesPrepared { step: StepId },
-    FilesNotPrepared { step: StepId, fault: String },
-    Spawned { step: StepId },
-    NotSpawned { step: StepId, fault: SpawnFault },
+    FilesPrepared {
+        step: StepId,
+    },
+    FilesNotPrepared {
+        step: StepId,
+        fault: String,
+    },
+    Spawned {
+        step: StepId,
+    },
+    NotSpawned {
+        step: StepId,
+        fault: SpawnFault,
+    },
     /// The process of the step has ended and what it wrote until then is in the log.
-    Exited { step: StepId, exit: Exit, usage: Usage },
-    Outputs { step: StepId, output: FileContent, export: FileContent },
-    Loaded { load: LoadId, outcome: Result<LoadedDefinition, LoadFault> },
+    Exited {
+        step: StepId,
+        exit: Exit,
+        usage: Usage,
+    },
+    Outputs {
+        step: StepId,
+        output: FileContent,
+        export: FileContent,
+    },
+    Loaded {
+        load: LoadId,
+        outcome: Result<LoadedDefinition, LoadFault>,
+    },
     /// The log cannot be written any more (a closed or full standard output): the job is over.
-    LogFailed { fault: String },
+    LogFailed {
+        fault: String,
+    },
     /// Somebody wants the job to end: ask, wait for the grace period, kill.
     Cancel,
     /// Somebody wants the job to end at once.

@@ -15,9 +15,13 @@ pub enum StepReference {
     Git(GitReference),
     Oci(OciReference),
     /// A step that the original bundles: `dist://script`.
-    Dist { path: Vec<Arc<str>> },
+    Dist {
+        path: Vec<Arc<str>>,
+    },
     /// A step compiled into the agent: `builtin://script`.
-    Builtin { name: Arc<str> },
+    Builtin {
+        name: Arc<str>,
+    },
     /// Holds an expression, so what it names is known only when the run reaches it. The result is classified again.
     Dynamic(Template),
 }

@@ -152,9 +152,7 @@ impl Value {
             serde_json::Value::Number(number) => number.as_f64().unwrap_or(f64::NAN).into(),
             serde_json::Value::String(text) => text.as_str().into(),
             serde_json::Value::Array(items) => Self::array(items.iter().map(Self::from_json)),
-            serde_json::Value::Object(object) => {
-                Self::object(object.iter().map(|(key, value)| (key.as_str(), Self::from_json(value))))
-            }
+            serde_json::Value::Object(object) => Self::object(object.iter().map(|(key, value)| (key.as_str(), Self::from_json(value)))),
         }
     }
 }

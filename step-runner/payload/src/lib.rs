@@ -1,8 +1,8 @@
 //! A GitLab job payload, or a job of `.gitlab-ci.yml`, becomes steps. One pure function; a laptop and the runner core call the same.
 
+use std::collections::BTreeMap;
 use step_model::diagnostic::Problem;
 use step_model::request::RunRequest;
-use std::collections::BTreeMap;
 
 /// What the place where the job runs can do: the names of the `builtin://` steps that exist there, and what the caller gave up on purpose.
 #[derive(Debug, Clone, Default)]
