@@ -1,1 +1,54 @@
-fn main() {}
+//! The program `step-runner`: reads the command line, and ends with the exit code of what it did.
+
+mod check;
+mod command_line;
+mod complain;
+mod exit;
+mod manual;
+mod run;
+mod schema;
+mod show;
+mod tree;
+
+use clap::Parser;
+use command_line::{Color, Command, CommandLine};
+use exit::{Exit, Stop};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let line = CommandLine::parse();
+    match line.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    match carry_out(line.command) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            let _ = write!(anstream::stderr(), "{}", complaint(&error));
+            error.downcast_ref::<Stop>().map_or(Exit::Fault, |stop| stop.exit).into()
+        }
+    }
+}
+
+fn carry_out(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Run(arguments) => run::run(*arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+        Command::Completion { shell } => manual::completion(shell),
+        Command::Man { command } => manual::page(command.as_deref()),
+    }
+}
+
+/// An error as a person reads it: what, why, and the way out.
+fn complaint(error: &anyhow::Error) -> String {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let mut text = format!("{red}error{red:#}: {error:#}\n");
+    for hint in error.downcast_ref::<Stop>().map_or(&[][..], |stop| &stop.hints) {
+        text.push_str(&format!(" hint: {hint}\n"));
+    }
+    text
+}

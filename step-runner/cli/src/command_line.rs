@@ -1,0 +1,44 @@
+//! What can be typed: the commands of `step-runner`.
+
+use crate::{check, run, schema, show};
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Runs jobs made of steps, here and now, as a fleet would.
+#[derive(Debug, Parser)]
+#[command(name = "step-runner", version, disable_help_subcommand = true, max_term_width = 110)]
+pub struct CommandLine {
+    /// When to use colour; `auto` follows the terminal, NO_COLOR, CLICOLOR_FORCE and TERM.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, hide_default_value = true)]
+    pub color: Color,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a job, a payload or a step.
+    Run(Box<run::RunArguments>),
+    /// Read definitions and report every problem.
+    Check(check::CheckArguments),
+    /// Print a result as a tree.
+    Show(show::ShowArguments),
+    /// Print the JSON Schemas of the files.
+    Schema(schema::SchemaArguments),
+    /// Print the completion script for a shell.
+    Completion {
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, of the program or of one command.
+    Man {
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
+}

@@ -1,0 +1,1 @@
+//! A result as a tree that a person reads.
