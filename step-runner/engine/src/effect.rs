@@ -15,7 +15,7 @@ pub struct LoadId(pub u32);
 pub enum Effect {
     /// Create the two empty files of a sequence that names them. Outcome: `FilesPrepared` or `FilesNotPrepared`.
     PrepareFiles { step: StepId, files: StepFiles },
-    /// Create the step's files and start a process. Outcome: `Spawned` or `NotSpawned`; after `Spawned`, one `Exited`.
+    /// Create the step's files, if it has any, and start a process. Outcome: `Spawned` or `NotSpawned`; after `Spawned`, one `Exited`.
     Spawn { step: StepId, process: Process },
     /// Ask the processes of the step to end. Before `Spawned` the host keeps it and applies it at birth. No outcome.
     Terminate { step: StepId },
@@ -44,10 +44,13 @@ pub enum Effect {
 pub struct Process {
     /// At least the program. A name without a slash is looked for in the PATH of `env`.
     pub command: Vec<Value>,
+    /// Absolute.
     pub work_dir: Value,
     /// Sorted by name; names are unique.
     pub env: Vec<(Arc<str>, Value)>,
-    pub files: StepFiles,
+    /// To be created empty before the process starts. `None`: no expression of the step names its files, so nobody can know where they are;
+    /// none are created, and none are read.
+    pub files: Option<StepFiles>,
     /// The shell is chosen by the host, and the command is what the script needs (agent.md F.5).
     pub script: Option<Script>,
 }
