@@ -1,5 +1,6 @@
 //! A job that owns itself: drives the engine, hosts the processes, keeps the journal.
 
+use std::io;
 use std::path::PathBuf;
 use step_engine::run::{Headline, Run, Seed};
 use step_model::masking::Secrets;
@@ -13,8 +14,12 @@ pub struct Settings {
     /// Known before the first step: masked variables, contents of file variables, sensitive inputs.
     pub secrets: Secrets,
     pub streams: Streams,
-    /// Where the journal is kept. `None`: none is kept.
+    /// The directory in which the journal is kept. `None`: none is kept.
     pub journal: Option<PathBuf>,
+    /// Ask for the commit of definitions that are loaded while the job runs.
+    pub provenance: bool,
+    /// Leave the step files where they are, for somebody who wants to look.
+    pub keep_files: bool,
 }
 
 /// How the two output streams of a step reach the audience.
@@ -34,18 +39,22 @@ pub enum Stream {
     Both,
 }
 
-/// Who watches a run. What it gets is masked already. Called from the loop: it must not block for long.
-pub trait Audience {
+/// Who watches a run. What it gets is masked already.
+///
+/// It lives on a thread of its own and is called in the order in which things happened. It may block, for as long as the reader of our
+/// standard output does: the steps then wait, while signals, timeouts and kills go on. Only when the job was asked to end, and the
+/// audience does not get on, what it has not taken yet is dropped.
+pub trait Audience: Send + 'static {
     fn started(&mut self, step: StepId, headline: &Headline);
     /// Bytes as the step wrote them, in pieces of any size.
     /// # Errors
-    /// They cannot be written any more: the job ends.
-    fn output(&mut self, step: StepId, stream: Stream, bytes: &[u8]) -> std::io::Result<()>;
+    /// They cannot be written any more: the job ends, and nothing more is given to `output`.
+    fn output(&mut self, step: StepId, stream: Stream, bytes: &[u8]) -> io::Result<()>;
     fn said(&mut self, step: StepId, line: &str, warning: bool);
     /// `tail`: the last lines that the step wrote, masked; empty for a sequence.
     fn ended(&mut self, step: StepId, headline: &Headline, tail: &[u8]);
-    /// Called several times a second while something runs, for a live status line.
-    fn tick(&mut self);
+    /// Called several times a second, for a live status line.
+    fn tick(&mut self) {}
 }
 
 /// Somebody outside who wants the job to end.
@@ -57,13 +66,32 @@ pub enum Ask {
     EndNow,
 }
 
-/// Runs a plan to its end on this thread and returns the machine with its result. No process of the job is left, whatever happens.
-/// `asks` brings signals and requests.
-pub async fn run(
+/// A job that is over.
+#[derive(Debug)]
+pub struct Ended<A> {
+    /// The machine, with its result.
+    pub run: Run,
+    /// `None`: it is still stuck in a write that does not end (the job was asked to end meanwhile), or it panicked.
+    pub audience: Option<A>,
+}
+
+/// Runs a plan to its end and returns the machine with its result. No process of the job is left, whatever happens, also when the
+/// returned future is dropped. Needs a runtime with IO and time; one thread is enough and best.
+///
+/// `asks` brings signals and requests; a closed channel brings none.
+///
+/// Only one job runs at a time in a process, further ones wait for their turn: what a job left behind is told by being a descendant of
+/// ours, outside of our process group.
+/// # Errors
+/// The system refused what no job can do without, a thread for example. Nothing has run then.
+pub async fn run<A: Audience>(
     _plan: Plan,
     _settings: Settings,
-    _audience: &mut dyn Audience,
+    _audience: A,
     _asks: tokio::sync::mpsc::UnboundedReceiver<Ask>,
-) -> std::io::Result<Run> {
-    todo!()
+) -> io::Result<Ended<A>> {
+    #[expect(clippy::todo, reason = "skeleton")]
+    {
+        todo!()
+    }
 }

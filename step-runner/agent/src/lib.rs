@@ -1,3 +1,5 @@
 //! Carries out what the engine decides: processes, files, logs, time. One job process.
 
+pub mod definitions;
+pub mod job_directory;
 pub mod job_process;
