@@ -139,6 +139,8 @@ pub struct ScriptLegacy {
     pub echo: bool,
     /// `CI_DEBUG_TRACE`: the shell prints every command.
     pub debug_trace: bool,
+    /// The environment gets `CI_JOB_STATUS`, which says how the steps before this one went: `success`, `failed`, `timedout` or `canceled`.
+    pub job_status: bool,
 }
 
 /// Under which outcome of the steps before it a step runs.

@@ -1,31 +1,47 @@
 //! A GitLab job payload, or a job of `.gitlab-ci.yml`, becomes steps. One pure function; a laptop and the runner core call the same.
+//!
+//! ```text
+//! 201 body of jobs/request --- steps_of ---.
+//!                                          +--> Translation { request, not_done, missing, commit, problems }
+//! .gitlab-ci.yml --- ci::Configuration ----'
+//! ```
+
+pub mod ci;
+pub mod recognise;
 
 use std::collections::BTreeMap;
 use step_model::diagnostic::Problem;
 use step_model::request::RunRequest;
 
-/// What the place where the job runs can do: the names of the `builtin://` steps that exist there, and what the caller gave up on purpose.
+/// What the place where the job runs can do, and what the caller gave up on purpose.
 #[derive(Debug, Clone, Default)]
 pub struct Here {
-    /// `checkout`, `cache`, `artifact`, `docker`, `service`.
+    /// The names of the `builtin://` steps that exist there: `checkout`, `cache`, `artifact`, `docker`, `service`.
     pub builtins: Vec<String>,
-    /// Run on the host although the payload names an image.
+    /// Run on the host although the job names an image.
     pub ignore_image: bool,
+    /// Variables that the place adds, such as `CI_PROJECT_DIR`; those of the job win.
+    pub predefined: BTreeMap<String, String>,
+    /// GitLab waits for this job now, so its token is valid. Not so for a payload that was saved and is run again.
+    pub live: bool,
 }
 
-/// A payload as steps, and what of it is not carried out here.
+/// A job as steps, and what of it is not carried out here.
 #[derive(Debug, Clone)]
 pub struct Translation {
+    /// `work_dir` and `build_dir` are left to the caller.
     pub request: RunRequest,
     pub not_done: Vec<NotDone>,
-    /// Names of variables whose values were replaced by their names (`[MASKED NAME]`); they must be supplied before the run.
+    /// Names of values that were replaced by their names (`[MASKED NAME]`), and of secrets that nobody fetches here. Sorted, without duplicates. They must
+    /// be supplied before the run.
     pub missing: Vec<String>,
-    /// The commit that the payload wants checked out.
+    /// The commit that the job wants checked out.
     pub commit: Option<String>,
+    /// Warnings; errors are the other side of the result.
     pub problems: Vec<Problem>,
 }
 
-/// A part of the payload that is not carried out where it runs. Said once, before the first step.
+/// A part of the job that is not carried out where it runs. Said once, before the first step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotDone {
     /// `cache`, `image`, ...
@@ -38,7 +54,7 @@ pub struct NotDone {
     pub refused: bool,
 }
 
-/// Turns the 201 body of `jobs/request` into steps. `supplied` holds values for variables that the payload only names.
+/// Turns the 201 body of `jobs/request` into steps. `supplied` holds values for names that the payload only mentions; it wins over the payload's own variables.
 /// # Errors
 /// Every problem of the payload, with line and column where the JSON has one.
 pub fn steps_of(_payload: &str, _here: &Here, _supplied: &BTreeMap<String, String>) -> Result<Translation, Vec<Problem>> {
