@@ -1,1 +1,6 @@
+//! What the tests of the whole stand on: the repository as a thing to read, the programs as things to run.
 
+pub mod cases;
+pub mod document;
+pub mod program;
+pub mod repository;

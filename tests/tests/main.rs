@@ -1,0 +1,5 @@
+//! One binary for all tests of the whole: it is linked once. A part is run by its name: `./test architecture`.
+
+mod architecture;
+mod licences;
+mod sources;
