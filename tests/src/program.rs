@@ -213,7 +213,7 @@ impl Started {
     #[cfg(unix)]
     fn kill_group(&self) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) {
-            drop(rustix::process::kill_process_group(pid, rustix::process::Signal::KILL));
+            let _gone_already = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
     }
 
