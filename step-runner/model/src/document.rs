@@ -3,6 +3,7 @@
 //! Source: agent.md A (GitLab step-runner, `schema/v1`).
 
 pub mod raw;
+pub mod yaml;
 
 use crate::diagnostic::Place;
 use crate::expression::Template;

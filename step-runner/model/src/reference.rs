@@ -2,6 +2,11 @@
 //!
 //! Source: agent.md A.5 (GitLab step-runner, `schema/v1/short_reference.go`, and the functions documentation).
 
+mod short;
+
+pub use short::ReferenceError;
+pub(crate) use short::with_scheme;
+
 use crate::expression::Template;
 use sha2::{Digest as _, Sha256};
 use std::fmt;

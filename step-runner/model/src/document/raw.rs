@@ -1,22 +1,178 @@
 //! The YAML as it was written, both dialects, read into a document with every problem at once.
+//!
+//! Source: agent.md A.1 to A.6 and observed.md 2.3 and 2.4 (GitLab step-runner, `schema/v1`).
 
+mod definition;
+mod invocation;
+mod keys;
+mod reader;
+mod reference;
+mod spec;
+mod value;
+
+use super::yaml::{self, Node};
 use super::{Dialect, Step, StepDocument};
-use crate::diagnostic::Problem;
+use crate::diagnostic::{Lines, Problem};
+use crate::value::{Kind, Value};
+use reader::Reader;
 use std::sync::Arc;
+
+/// The largest text of a document, in bytes: two hundred times the longest definition that was seen, and read in half a second.
+pub const MAXIMUM_SIZE: usize = 4 << 20;
 
 /// A document as far as it could be read, and all of its problems. There is no document where a problem is an error.
 #[derive(Debug, Clone)]
 pub struct Reading {
     pub document: Option<Arc<StepDocument>>,
+    /// In the order of the text.
     pub problems: Vec<Problem>,
 }
 
-/// Reads a definition file: two YAML documents. The file's name decides the dialect, with the rule of agent.md 0.1.
-pub fn read(_text: &str, _file_name: &str) -> Reading {
-    todo!()
+/// Reads a definition file: two YAML documents. The file's name (or path) decides the dialect, with the rule of agent.md 0.1.
+pub fn read(text: &str, file_name: &str) -> Reading {
+    let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    let is_function_file = name == "func.yml";
+    read_documents(text, is_function_file.then_some(Dialect::Functions), is_function_file)
 }
 
-/// Reads the list of a job-level `run:` (JSON or YAML).
-pub fn read_steps(_text: &str, _dialect: Option<Dialect>) -> (Vec<Step>, Vec<Problem>) {
-    todo!()
+/// Reads the text of a run request: `{}`, `---`, `run: [...]`. `default` is the dialect where no item of `run` uses `func:`.
+pub fn read_job(text: &str, default: Dialect) -> Reading {
+    read_documents(text, (default == Dialect::Functions).then_some(default), false)
 }
+
+/// Reads the list of a job-level `run:` (JSON or YAML). Without a dialect, and with that of steps, an item with `func:` makes it functions:
+/// [`dialect_of_steps`] tells.
+pub fn read_steps(text: &str, dialect: Option<Dialect>) -> (Vec<Step>, Vec<Problem>) {
+    let lines = Lines::of(text);
+    let Some(mut stream) = parse(text, 1, &lines) else { return (Vec::new(), vec![too_large(text.len())]) };
+    let root = stream.documents.pop().flatten();
+    let dialect = resolve_dialect(dialect, root.as_ref().and_then(Node::as_list));
+    let mut reader = Reader::new(text, &lines, dialect, stream.problems);
+    reader.warn_about_rest(stream.rest);
+    let steps = match &root {
+        Some(root) => reader.steps(root),
+        None => Vec::new(),
+    };
+    (steps, reader.into_problems())
+}
+
+/// The dialect that [`read_steps`] reads a list in.
+pub fn dialect_of_steps(text: &str, dialect: Option<Dialect>) -> Dialect {
+    let lines = Lines::of(text);
+    let root = parse(text, 1, &lines).and_then(|mut stream| stream.documents.pop().flatten());
+    resolve_dialect(dialect, root.as_ref().and_then(Node::as_list))
+}
+
+/// Reads one invocation in YAML, without a name: `step: ./greet`, `func: {git: ...}`, with `inputs` and `env` if need be.
+pub fn read_invocation(text: &str, default: Dialect) -> (Option<Step>, Vec<Problem>) {
+    let lines = Lines::of(text);
+    let Some(mut stream) = parse(text, 1, &lines) else { return (None, vec![too_large(text.len())]) };
+    let root = stream.documents.pop().flatten();
+    let dialect = resolve_dialect(Some(default), root.as_ref().map(std::slice::from_ref));
+    let mut reader = Reader::new(text, &lines, dialect, stream.problems);
+    reader.warn_about_rest(stream.rest);
+    let step = root.as_ref().and_then(|root| reader.unnamed_step(root));
+    let problems = reader.into_problems();
+    let is_sound = !problems.iter().any(Problem::is_error);
+    (step.filter(|_| is_sound), problems)
+}
+
+/// Reads one value: as the declared kind wants it (`1.10` stays a text where a text is wanted), else as YAML says.
+/// # Errors
+/// The text is not YAML, or not of that kind.
+pub fn read_value(text: &str, kind: Option<Kind>) -> Result<Value, Problem> {
+    if kind == Some(Kind::String) {
+        return Ok(Value::from(text));
+    }
+    let lines = Lines::of(text);
+    let Some(mut stream) = parse(text, 1, &lines) else { return Err(too_large(text.len())) };
+    let root = stream.documents.pop().flatten();
+    let mut reader = Reader::new(text, &lines, Dialect::Functions, stream.problems);
+    let value = root.as_ref().map_or(Value::NULL, |root| reader.value(root));
+    if let Some(problem) = reader.into_problems().into_iter().find(Problem::is_error) {
+        return Err(problem);
+    }
+    match kind {
+        Some(kind) if kind != value.kind() => {
+            Err(Problem::error("wrong-type", format!("expected {}, found {}", described(kind), described(value.kind())), None))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// The text of a file, if it can be read as a document at all.
+/// # Errors
+/// It is larger than [`MAXIMUM_SIZE`], or not UTF-8.
+pub fn text_of(bytes: &[u8]) -> Result<&str, Problem> {
+    if bytes.len() > MAXIMUM_SIZE {
+        return Err(too_large(bytes.len()));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+        let place = Lines::of(valid).place(valid, valid.len()..valid.len());
+        let message = format!("the text is not UTF-8: byte 0x{:02x}", bytes[error.valid_up_to()]);
+        Problem::error("not-utf-8", message, Some(place)).with_hint("save the file as UTF-8")
+    })
+}
+
+/// `a string`, `an array`.
+pub(crate) fn described(kind: Kind) -> String {
+    match kind {
+        Kind::Null => "nothing".into(),
+        Kind::Array => "an array".into(),
+        kind => format!("a {kind}"),
+    }
+}
+
+fn read_documents(text: &str, dialect: Option<Dialect>, is_function_file: bool) -> Reading {
+    let lines = Lines::of(text);
+    let Some(stream) = parse(text, 2, &lines) else {
+        return Reading { document: None, problems: vec![too_large(text.len())] };
+    };
+    let mut documents = stream.documents.into_iter();
+    let (first, second) = (documents.next(), documents.next());
+    let run = second.iter().flatten().find_map(|root| root.get("run")?.as_list());
+    let dialect = resolve_dialect(dialect, run);
+    let mut reader = Reader::new(text, &lines, dialect, stream.problems);
+    reader.is_function_file = is_function_file;
+    reader.warn_about_rest(stream.rest);
+    let spec = match &first {
+        Some(Some(root)) => reader.spec(root, second.is_none()),
+        Some(None) => None,
+        None => {
+            reader.report_missing_documents();
+            None
+        }
+    };
+    if first.is_some() && second.is_none() {
+        reader.report_missing_definition();
+    }
+    let definition = match &second {
+        Some(Some(root)) => reader.definition(root, spec.as_ref()),
+        _ => None,
+    };
+    let problems = reader.into_problems();
+    let document = spec.zip(definition).filter(|_| !problems.iter().any(Problem::is_error));
+    Reading { document: document.map(|(spec, definition)| Arc::new(StepDocument { dialect, spec, definition })), problems }
+}
+
+/// `None` when the text is too large.
+fn parse<'t>(text: &'t str, documents: usize, lines: &Lines) -> Option<yaml::Stream<'t>> {
+    (text.len() <= MAXIMUM_SIZE).then(|| yaml::parse(text, documents, lines))
+}
+
+fn too_large(size: usize) -> Problem {
+    Problem::error("too-large", format!("the text has {size} bytes; a document has at most {MAXIMUM_SIZE}"), None)
+}
+
+fn resolve_dialect(dialect: Option<Dialect>, items: Option<&[Node<'_>]>) -> Dialect {
+    let uses_func = || items.unwrap_or_default().iter().any(|item| item.get("func").is_some());
+    match dialect {
+        Some(Dialect::Functions) => Dialect::Functions,
+        _ if uses_func() => Dialect::Functions,
+        _ => Dialect::Steps,
+    }
+}
+
+#[cfg(test)]
+mod tests;

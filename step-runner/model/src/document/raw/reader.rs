@@ -1,0 +1,179 @@
+//! What all parts of reading share: the text, the problems so far, and strings that occur again and again.
+
+use crate::diagnostic::{Lines, Place, Problem};
+use crate::document::Dialect;
+use crate::document::yaml::{Node, Span};
+use crate::expression::Template;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// More problems than that help nobody, and a hostile text has one for every second byte.
+const MOST_PROBLEMS: usize = 1000;
+
+/// Longer texts are hardly ever written twice.
+const LONGEST_SHARED: usize = 64;
+
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    lines: &'t Lines,
+    pub(super) dialect: Dialect,
+    /// The file is `func.yml`: what the original lets pass there only because nobody looked is an error.
+    pub(super) is_function_file: bool,
+    problems: Vec<Problem>,
+    strings: HashSet<Arc<str>>,
+    templates: HashMap<Arc<str>, Template>,
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str, lines: &'t Lines, dialect: Dialect, problems: Vec<Problem>) -> Self {
+        let (strings, templates) = (HashSet::new(), HashMap::new());
+        Self { text, lines, dialect, is_function_file: false, problems, strings, templates }
+    }
+
+    /// In the order of the text; what concerns all of it comes first.
+    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.span.start));
+        if self.problems.len() > MOST_PROBLEMS {
+            let (more, is_error) = (self.problems.len() - MOST_PROBLEMS, self.problems.iter().any(Problem::is_error));
+            self.problems.truncate(MOST_PROBLEMS);
+            let message = format!("{more} more problems are not listed");
+            let last =
+                if is_error { Problem::error("more-problems", message, None) } else { Problem::warning("more-problems", message, None) };
+            self.problems.push(last);
+        }
+        self.problems
+    }
+
+    pub(super) fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    pub(super) fn error(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>) {
+        let place = self.place(at.span);
+        self.report(Problem::error(code, message, Some(place)));
+    }
+
+    pub(super) fn error_with_hint(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: impl Into<String>) {
+        let place = self.place(at.span);
+        self.report(Problem::error(code, message, Some(place)).with_hint(hint));
+    }
+
+    pub(super) fn warning(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: impl Into<String>) {
+        let place = self.place(at.span);
+        self.report(Problem::warning(code, message, Some(place)).with_hint(hint));
+    }
+
+    pub(super) fn place(&self, span: Span) -> Place {
+        self.lines.place(self.text, span.range())
+    }
+
+    pub(super) fn warn_about_rest(&mut self, rest: Option<Span>) {
+        if let Some(span) = rest {
+            let place = self.place(span);
+            self.report(
+                Problem::warning("more-documents", "what follows is ignored: a definition ends with its second document", Some(place))
+                    .with_hint("remove it, or move it to a file of its own"),
+            );
+        }
+    }
+
+    pub(super) fn report_missing_documents(&mut self) {
+        let message = "decoding: EOF: the text is empty, but a definition has two documents";
+        self.report(
+            Problem::error("missing-spec", message, None).with_hint("write `{}` or `spec:`, a line `---`, and then `exec:` or `run:`"),
+        );
+    }
+
+    pub(super) fn report_missing_definition(&mut self) {
+        let end = u32::try_from(self.text.trim_end().len()).unwrap_or(u32::MAX);
+        let place = self.place(Span { start: end, end });
+        let message = "decoding: EOF: the text ends after its first document, where the definition is missing";
+        let hint = "write a line `---`, and then `exec:` or `run:`; a step that takes and gives nothing has `{}` as its first document";
+        self.report(Problem::error("missing-definition", message, Some(place)).with_hint(hint));
+    }
+
+    /// A text that is kept, once for all its occurrences.
+    pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        if text.len() > LONGEST_SHARED {
+            return text.into();
+        }
+        if let Some(shared) = self.strings.get(text) {
+            return Arc::clone(shared);
+        }
+        let shared: Arc<str> = text.into();
+        self.strings.insert(Arc::clone(&shared));
+        shared
+    }
+
+    /// A scalar as text, whatever it looks like. Reports what is no scalar.
+    pub(super) fn string(&mut self, node: &Node<'t>, what: &str) -> Option<Arc<str>> {
+        match node.source_text() {
+            Some(text) => Some(self.share(text)),
+            None => {
+                let message = format!("{what} is a text, not {}: cannot unmarshal {} into string", node.kind_name(), node.yaml_name());
+                self.error("not-a-text", node, message);
+                None
+            }
+        }
+    }
+
+    /// A scalar as a text that may hold expressions.
+    pub(super) fn template(&mut self, node: &Node<'t>, what: &str) -> Option<Template> {
+        let text = self.string(node, what)?;
+        Some(self.parsed(text, node))
+    }
+
+    pub(super) fn parsed(&mut self, text: Arc<str>, node: &Node<'t>) -> Template {
+        if let Some(template) = self.templates.get(&text) {
+            return template.clone();
+        }
+        let template = match Template::parse(Arc::clone(&text), self.dialect) {
+            Ok(template) => template,
+            Err(fault) => {
+                let place = self.place_within(node, &text, fault.span.clone());
+                let problem = Problem::error("expression", fault.message, Some(place));
+                self.report(match fault.hint {
+                    Some(hint) => problem.with_hint(hint),
+                    None => problem,
+                });
+                return Template::literal(text);
+            }
+        };
+        if text.len() <= LONGEST_SHARED {
+            self.templates.insert(text, template.clone());
+        }
+        template
+    }
+
+    /// The place of some bytes of a scalar's text, which is not always as long in the file as it is when read.
+    pub(super) fn place_within(&self, node: &Node<'t>, text: &str, within: std::ops::Range<usize>) -> Place {
+        let whole = node.span.range();
+        let written = self.text.get(whole.clone()).unwrap_or_default();
+        let start = offset_in(written, text, within.start);
+        let end = offset_in(written, text, within.end);
+        match start.zip(end) {
+            Some((start, end)) if start <= end => self.lines.place(self.text, whole.start + start..whole.start + end),
+            _ => self.lines.place(self.text, whole),
+        }
+    }
+}
+
+/// Where a byte of a scalar's text stands in what was written. `None` where escapes or folding move it.
+fn offset_in(written: &str, text: &str, at: usize) -> Option<usize> {
+    if let Some(start) = written.find(text).filter(|_| !text.is_empty()) {
+        return Some(start + at);
+    }
+    // A block text: its lines are those written, less their indentation.
+    let line_of_text = text.get(..at)?.matches('\n').count();
+    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text[line_start..].lines().next().unwrap_or_default();
+    let mut offset = 0;
+    for (number, written_line) in written.split_inclusive('\n').enumerate() {
+        if number == line_of_text {
+            let indentation = written_line.trim_end_matches(['\n', '\r']).strip_suffix(line)?.len();
+            return Some(offset + indentation + (at - line_start));
+        }
+        offset += written_line.len();
+    }
+    None
+}
