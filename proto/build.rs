@@ -1,0 +1,14 @@
+//! Compiles the `.proto` files without protoc: the messages, and the set of their descriptors for JSON, text format and reflection.
+
+use prost::Message as _;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=step.proto");
+    let set = protox::compile(["step.proto"], ["."])?;
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    std::fs::write(out.join("descriptors.bin"), set.encode_to_vec())?;
+    // Log bytes without a copy. No transport: callers bring the byte stream.
+    tonic_prost_build::configure().build_transport(false).bytes(".proto.FollowLogsResponse").compile_fds(set)?;
+    Ok(())
+}
