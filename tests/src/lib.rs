@@ -4,3 +4,4 @@ pub mod cases;
 pub mod document;
 pub mod program;
 pub mod repository;
+pub mod workshop;

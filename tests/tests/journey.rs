@@ -1,0 +1,10 @@
+//! The real program, real processes: what a person does, and what goes wrong for one.
+
+mod bad_input;
+mod documents;
+mod endings;
+mod first_page;
+mod output;
+mod payloads;
+mod processes;
+mod secrets;

@@ -1,0 +1,78 @@
+//! README and the guides are executed: their `console` blocks, in order, in one shell per document, in a copy of the repository.
+
+use ci_tests::document::{self, Command};
+use ci_tests::program::Finished;
+use ci_tests::repository;
+use ci_tests::workshop::{Ends, Workshop};
+use std::time::Duration;
+
+#[test]
+fn every_command_of_the_readme_prints_what_it_shows() {
+    execute("README.md");
+}
+
+#[test]
+fn every_command_of_the_guide_why_did_my_job_fail_prints_what_it_shows() {
+    execute("docs/guide/why-did-my-job-fail.md");
+}
+
+/// Whoever adds a document with commands adds a test for it.
+#[test]
+fn no_document_has_commands_that_nobody_runs() {
+    let executed = ["README.md", "docs/guide/why-did-my-job-fail.md"];
+    let forgotten: Vec<String> = repository::files_ending_in(&[".md"])
+        .into_iter()
+        .filter(|file| !document::commands(&file.text).is_empty() && !executed.contains(&file.path.as_str()))
+        .map(|file| file.path)
+        .collect();
+    assert!(forgotten.is_empty(), "{forgotten:?}");
+}
+
+fn execute(name: &str) {
+    let workshop = copy_of_the_repository();
+    let commands: Vec<Command> =
+        document::commands(&repository::read(name)).into_iter().filter(|command| !builds_everything(&command.command)).collect();
+    assert!(!commands.is_empty(), "{name} has no commands");
+    let finished = workshop.shell(&script(&commands)).limit(Duration::from_secs(300)).ends(0);
+    let printed = printed_by_each(&finished);
+    let mut wrong = Vec::new();
+    for (index, command) in commands.iter().enumerate() {
+        let printed = printed.get(index).cloned().unwrap_or_default();
+        if let Err(difference) = document::matches(&command.shown, &printed) {
+            wrong.push(format!("{name}:{}: $ {}\n{difference}\n--- printed\n{printed}", command.line, command.command));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// `./test` would run this test, and the fetching of a clone is nothing to test here.
+fn builds_everything(command: &str) -> bool {
+    command == "./test" || command.starts_with("git clone")
+}
+
+/// The document's commands as one script: each prints a mark before it, standard error goes where standard output goes, and `$?` is kept for the next.
+fn script(commands: &[Command]) -> String {
+    let mut script = "exec 2>&1\n".to_owned();
+    for command in commands {
+        let command = command.command.replace("cargo run --release --quiet --package step-runner --", "step-runner");
+        script += &format!("last=$?; echo '{MARK}'; (exit $last)\n{command}\n");
+    }
+    script + "exit 0\n"
+}
+
+const MARK: &str = "=== the next command ===";
+
+fn printed_by_each(finished: &Finished) -> Vec<String> {
+    finished.stdout().split(MARK).skip(1).map(|text| text.strip_prefix('\n').unwrap_or(text).to_owned()).collect()
+}
+
+/// Documents run in a copy, since their commands write files. Without a repository, a work tree has no commit, as in an archive of the sources.
+fn copy_of_the_repository() -> Workshop {
+    let workshop = Workshop::new();
+    for file in repository::files_ending_in(&["README.md", ".yml", ".json", ".c", ".h", ".sh"]) {
+        if file.path == "README.md" || file.path.starts_with("examples/") {
+            workshop.file(&file.path, file.text);
+        }
+    }
+    workshop
+}

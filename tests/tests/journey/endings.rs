@@ -1,0 +1,136 @@
+//! How a run ends: done, failed, timed out, cancelled, killed. Each has its exit code and leaves a whole result.
+
+use ci_tests::workshop::{Ends, Workshop};
+use rustix::process::Signal;
+use std::time::Duration;
+
+const SLEEPER: &str = "{}\n---\nexec: {command: [sh, -c, \"echo ready; sleep 1000\"]}\n";
+/// Ignores being asked.
+const STUBBORN: &str = "{}\n---\nexec: {command: [sh, -c, \"trap '' TERM INT HUP; echo ready; sleep 1000; sleep 1000\"]}\n";
+
+#[test]
+fn a_failed_step_gives_1_or_its_own_code_and_a_result() {
+    let workshop = Workshop::new();
+    let failing = "{}\n---\nexec: {command: [sh, -c, \"echo last words; exit 7\"]}\n";
+    workshop.run_definition(failing, &["--result", "r.json"]).ends(1).says("exit status 7");
+    let tree = workshop.result("r.json");
+    assert_eq!(tree["status"], "failure");
+    assert!(tree.to_string().contains("\"exitCode\":7"), "{tree}");
+    workshop.run_definition(failing, &["--pass-exit-code"]).ends(7);
+    assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+}
+
+#[test]
+fn a_time_limit_gives_124_and_a_result() {
+    let workshop = Workshop::new();
+    let finished = workshop.run_definition(SLEEPER, &["--timeout", "300ms", "--result", "r.json"]).ends(124);
+    assert!(finished.elapsed < Duration::from_secs(20), "{finished}");
+    assert_eq!(workshop.result("r.json")["status"], "failure");
+    assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+}
+
+#[test]
+fn a_first_signal_asks_and_the_result_is_whole() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let workshop = Workshop::new();
+        let mut run = workshop.run_definition(SLEEPER, &["--result", "r.json"]).start();
+        run.wait_for("ready\n");
+        run.signal(signal);
+        let finished = run.finish().exits(code);
+        assert!(finished.elapsed < Duration::from_secs(20), "the grace period was waited for although the step had ended\n{finished}");
+        let tree = workshop.result("r.json");
+        assert!(tree["status"].is_string(), "{tree}");
+        assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_reaches_the_whole_group_and_gives_130() {
+    let workshop = Workshop::new();
+    let mut run = workshop.run_definition(SLEEPER, &[]).start();
+    run.wait_for("ready\n");
+    run.signal_group(Signal::INT);
+    run.finish().exits(130);
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    let workshop = Workshop::new();
+    let mut run = workshop.run_definition(STUBBORN, &["--grace", "10m", "--result", "r.json"]).start();
+    run.wait_for("ready\n");
+    run.signal(Signal::INT);
+    // Nothing shows that the first one has arrived but what it says, and that is the point: it says how to hurry.
+    run.wait_for("again");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+    assert!(workshop.result("r.json").to_string().contains("subStepResults"));
+}
+
+#[test]
+fn a_step_that_ignores_being_asked_is_killed_after_the_grace_period() {
+    let workshop = Workshop::new();
+    let finished = workshop.run_definition(STUBBORN, &["--timeout", "200ms", "--grace", "300ms"]).ends(124);
+    assert!(finished.elapsed < Duration::from_secs(20), "{finished}");
+}
+
+#[test]
+fn a_step_that_a_signal_ends_is_reported_with_it() {
+    let workshop = Workshop::new();
+    workshop
+        .run_definition("{}\n---\nexec: {command: [sh, -c, \"kill -9 $$\"]}\n", &["--result", "r.json"])
+        .ends(1)
+        .says("exec: signal: killed");
+    let tree = workshop.result("r.json").to_string();
+    assert!(tree.contains("\"exitCode\":-1") && tree.contains("\"signal\":9"), "{tree}");
+}
+
+#[test]
+fn after_kill_9_show_prints_what_the_journal_holds() {
+    let workshop = Workshop::new();
+    let two = "{}\n---\nrun:\n  - {name: first, script: echo one}\n  - {name: second, script: \"echo ready; sleep 1000\"}\n";
+    let mut run = workshop.run_definition(two, &[]).start();
+    run.wait_for("ready\n");
+    run.signal(Signal::KILL);
+    // The step outlives its runner here: nobody is left who could end it.
+    let directory = workshop.left_behind().into_iter().find(|name| name.starts_with("step-runner")).expect("the job's directory is left");
+    let shown = workshop.step_runner(&["show", &format!("tmp/{directory}")]).ends(0).stdout();
+    assert!(shown.contains("first") && shown.contains("second") && shown.contains("interrupted"), "{shown}");
+    end_what_is_left(&workshop);
+    drop(run);
+}
+
+/// Ends processes whose working directory is the workshop: those that a killed runner could not end.
+fn end_what_is_left(workshop: &Workshop) {
+    for process in std::fs::read_dir("/proc").expect("proc is mounted").filter_map(Result::ok) {
+        let Ok(number) = process.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let inside = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(workshop.dir()));
+        if inside && let Some(pid) = rustix::process::Pid::from_raw(number) {
+            let _gone_already = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+#[test]
+fn usage_errors_give_2() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["run", "--no-such-flag"]).ends(2);
+    workshop.step_runner(&["no-such-command"]).ends(2);
+    workshop.step_runner(&["run"]).ends(2).says("no step specified");
+    workshop.step_runner(&["run", "./x", "--timeout", "soon"]).ends(2);
+    workshop.step_runner(&["run", "./x", "--step-results-format", "xml"]).ends(2).says("unsupported format: xml");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_fault_and_said() {
+    let workshop = Workshop::new();
+    let job = "{}\n---\nexec: {command: [echo, hello]}\n";
+    workshop.run_definition(job, &["--result", "no/such/directory/r.json"]).ends(70).says("no/such/directory/r.json");
+}
+
+#[test]
+fn every_program_has_a_version_a_completion_and_a_manual() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["--version"]).ends(0).prints("step-runner ");
+    workshop.step_runner(&["completion", "bash"]).ends(0).prints("step-runner");
+    workshop.step_runner(&["man"]).ends(0).prints(".TH");
+}
