@@ -52,19 +52,41 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// Why a command ended without having done its work. Printed by `main`; any other error is a fault of ours.
+/// Why a command ended without having done its work: one problem or several. Printed by `main`; any other error is a fault of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     pub exit: Exit,
+    pub problems: Vec<Complaint>,
+}
+
+/// What is wrong, and the way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
     /// A lowercase fragment without a final period.
     pub message: String,
-    /// The way out. Printed on a line of its own each.
+    /// Printed on a line of its own each.
     pub hints: Vec<String>,
+}
+
+impl Complaint {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
 }
 
 impl Stop {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hints: Vec::new() }
+        Self { exit, problems: vec![Complaint::new(message)] }
+    }
+
+    /// Several problems at once.
+    pub fn all(exit: Exit, problems: Vec<Complaint>) -> Self {
+        Self { exit, problems }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -75,15 +97,21 @@ impl Stop {
         Self::new(Exit::BadInput, message)
     }
 
+    /// Adds a hint to the last problem.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        if let Some(last) = self.problems.last_mut() {
+            last.hints.push(hint.into());
+        }
         self
     }
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        for (index, problem) in self.problems.iter().enumerate() {
+            write!(f, "{}{}", if index == 0 { "" } else { "; " }, problem.message)?;
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ mod command_line;
 mod complain;
 mod exit;
 mod manual;
+mod report;
 mod run;
 mod schema;
 mod show;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::Run(arguments) => run::run(*arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
@@ -46,9 +47,15 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
 /// An error as a person reads it: what, why, and the way out.
 fn complaint(error: &anyhow::Error) -> String {
     let red = anstyle::AnsiColor::Red.on_default().bold();
-    let mut text = format!("{red}error{red:#}: {error:#}\n");
-    for hint in error.downcast_ref::<Stop>().map_or(&[][..], |stop| &stop.hints) {
-        text.push_str(&format!(" hint: {hint}\n"));
+    let Some(stop) = error.downcast_ref::<Stop>() else {
+        return format!("{red}error{red:#}: {error:#}\n");
+    };
+    let mut text = String::new();
+    for problem in &stop.problems {
+        text.push_str(&format!("{red}error{red:#}: {}\n", problem.message));
+        for hint in &problem.hints {
+            text.push_str(&format!(" hint: {hint}\n"));
+        }
     }
     text
 }

@@ -1,12 +1,23 @@
 //! Runs a job, a payload or a step in the foreground.
 
-use crate::exit::{Exit, Stop};
+mod dotenv;
+mod duration;
+mod inputs;
+mod pairs;
+mod place;
+pub mod settings;
+mod source;
+mod typed;
+mod variables;
 
-#[derive(Debug, clap::Args)]
-pub struct RunArguments {}
+pub use typed::RunArguments;
+
+use crate::exit::{Exit, Stop};
+use settings::Settings;
 
 /// # Errors
 /// Always, so far.
-pub fn run(_arguments: RunArguments) -> anyhow::Result<Exit> {
+pub fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
+    let _settings = Settings::read(arguments)?;
     Err(Stop::new(Exit::Fault, "`run` is not there yet").into())
 }

@@ -1,0 +1,97 @@
+//! The report for people, as a function of what happens.
+//!
+//! ```text
+//! step build: started                        a sequence
+//! Running step name=compile                  the engine's own line, at the start of what executes something
+//! ...                                        what the step writes, on standard output
+//! step build/compile: ok in 1.24s
+//! step build: ok in 1.25s
+//! ```
+
+use super::words::{self, BOLD, DIM, WARNING};
+use super::{Paths, Surface};
+use crate::run::settings::Talk;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use step_agent::job_process::{Audience, Stream};
+use step_engine::run::{Headline, Kind};
+use step_model::result::{Status, StepId};
+
+/// Tells people what happens.
+#[derive(Debug)]
+pub struct Text<S> {
+    surface: S,
+    talk: Talk,
+    paths: Paths,
+    /// What runs, the innermost last.
+    running: Vec<(StepId, Arc<str>)>,
+    /// What failed, with its last lines; kept until the job ends, when it is known which of them failed the job.
+    failed: BTreeMap<StepId, String>,
+}
+
+impl<S: Surface> Text<S> {
+    /// `title` stands for the one step without a name.
+    pub fn new(surface: S, talk: Talk, title: &str) -> Self {
+        Self { surface, talk, paths: Paths::new(title), running: Vec::new(), failed: BTreeMap::new() }
+    }
+
+    /// What is known about a step that failed: its command, exit code and last lines.
+    pub fn failure_of(&self, step: StepId) -> Option<&str> {
+        self.failed.get(&step).map(String::as_str)
+    }
+
+    fn show_running(&mut self) {
+        let label = self.running.last().map(|(_, path)| path.clone());
+        self.surface.running(label.as_deref());
+    }
+}
+
+impl<S: Surface> Audience for Text<S> {
+    fn started(&mut self, step: StepId, headline: &Headline) {
+        let path = self.paths.of(step, headline);
+        if path.is_empty() {
+            return;
+        }
+        if self.talk >= Talk::Normal && headline.what == Kind::Sequence && !headline.name.is_empty() {
+            self.surface.say(&format!("{DIM}step{DIM:#} {BOLD}{path}{BOLD:#}{DIM}: started{DIM:#}\n"));
+        }
+        self.running.push((step, path));
+        self.show_running();
+    }
+
+    fn output(&mut self, _step: StepId, _stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        self.surface.output(bytes)
+    }
+
+    fn said(&mut self, _step: StepId, line: &str, warning: bool) {
+        match self.talk {
+            Talk::Quiet => {}
+            _ if warning => self.surface.say(&format!("{WARNING}warning{WARNING:#}: {line}\n")),
+            _ => self.surface.say(&format!("{line}\n")),
+        }
+    }
+
+    fn ended(&mut self, step: StepId, headline: &Headline, tail: &[u8]) {
+        let path = self.paths.of(step, headline);
+        self.paths.forget(step);
+        self.running.retain(|(running, _)| *running != step);
+        if path.is_empty() {
+            return;
+        }
+        if headline.status != Status::Success && !headline.allowed_to_fail {
+            self.failed.insert(step, words::failure(&path, headline, tail));
+        }
+        if self.talk >= Talk::Normal {
+            self.surface.say(&words::ended(&path, headline, self.talk == Talk::Verbose));
+        }
+        self.show_running();
+    }
+
+    fn tick(&mut self) {
+        self.surface.tick();
+    }
+}
+
+#[cfg(test)]
+mod tests;

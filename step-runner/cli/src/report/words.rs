@@ -1,0 +1,185 @@
+//! The words of the report for people: pure functions of what a step or a job has come to.
+
+use crate::tree::{in_words, without_steps};
+use anstyle::{AnsiColor, Style};
+use std::fmt::Write as _;
+use step_engine::run::{Headline, Kind};
+use step_model::result::{Failure, FailureKind, Status};
+use step_model::value::{Data, Value};
+
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+
+/// How many of the last lines of a failed step are shown.
+const LAST_LINES: usize = 10;
+
+/// `step build/compile: failed in 1.24s: exit status 7`
+pub fn ended(path: &str, headline: &Headline, verbose: bool) -> String {
+    let mut line = format!("{DIM}step{DIM:#} {BOLD}{path}{BOLD:#}{DIM}:{DIM:#} {}", outcome(headline));
+    if verbose && let Some(usage) = &headline.usage {
+        let cpu = in_words(usage.cpu_user + usage.cpu_system);
+        let _ = write!(line, " {DIM}(cpu {cpu}, memory {}){DIM:#}", bytes(usage.peak_memory));
+    }
+    line.push('\n');
+    line
+}
+
+/// `failed in 1.24s: exit status 7`
+fn outcome(headline: &Headline) -> String {
+    let (style, word) = status(headline.status, headline.failure.as_ref());
+    let style = if headline.allowed_to_fail && headline.status == Status::Failure { WARNING } else { style };
+    let mut text = format!("{style}{word}{style:#}");
+    if let (Some(start), Some(end)) = (headline.start, headline.end) {
+        let _ = write!(text, " in {}", in_words(end.since(start)));
+    }
+    if let Some(reason) = reason(headline) {
+        let _ = write!(text, ": {reason}");
+    }
+    if headline.allowed_to_fail && headline.status == Status::Failure {
+        text.push_str(" (allowed to fail)");
+    }
+    text
+}
+
+/// The word for a status, and how it looks.
+fn status(status: Status, failure: Option<&Failure>) -> (Style, &'static str) {
+    match (status, failure.map(|failure| failure.kind)) {
+        (Status::Success, _) => (GOOD, "ok"),
+        (_, Some(FailureKind::Timeout)) => (BAD, "timed out"),
+        (_, Some(FailureKind::Interrupted)) => (BAD, "interrupted"),
+        (_, Some(FailureKind::Refused)) => (BAD, "refused"),
+        (Status::Cancelled, _) | (_, Some(FailureKind::Cancelled)) => (WARNING, "cancelled"),
+        (Status::Failure, _) => (BAD, "failed"),
+        (Status::Running, _) => (WARNING, "running"),
+        (Status::Unspecified, _) => (WARNING, "not run"),
+    }
+}
+
+/// Why a step that executes something failed: in its own words, without the names of the steps around it. A sequence only passes a failure on.
+pub fn reason(headline: &Headline) -> Option<String> {
+    if headline.status == Status::Success {
+        return None;
+    }
+    if let Some(signal) = headline.signal {
+        return Some(signal_name(signal));
+    }
+    if let Some(code) = headline.exit_code.filter(|code| *code > 0) {
+        return Some(format!("exit status {code}"));
+    }
+    let failure = headline.failure.as_ref()?;
+    let inner = without_steps(&failure.message);
+    let passed_on = headline.what == Kind::Sequence && inner != failure.message;
+    (!passed_on && !inner.is_empty()).then(|| plain(inner))
+}
+
+/// `signal 9 (SIGKILL)`
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+/// What went wrong with the innermost step that failed: the step, its command, exit code and last lines.
+pub fn failure(path: &str, headline: &Headline, tail: &[u8]) -> String {
+    let why = reason(headline).unwrap_or_else(|| status(headline.status, headline.failure.as_ref()).1.into());
+    let mut text = format!("{BAD}error{BAD:#}: step `{path}` failed: {why}\n");
+    if !headline.command.is_empty() {
+        let _ = writeln!(text, "  command: {}", command(&headline.command));
+    }
+    if let Some(directory) = headline.work_dir.as_ref().and_then(Value::as_str) {
+        let _ = writeln!(text, "  directory: {}", plain(directory));
+    }
+    let lines = last_lines(tail);
+    if !lines.is_empty() {
+        text.push_str("  last lines:\n");
+        for line in lines {
+            let _ = writeln!(text, "    {DIM}|{DIM:#} {line}");
+        }
+    }
+    text
+}
+
+/// `sh -c 'echo "$HOME"'`: what a person can paste into a shell. What is sensitive is not shown.
+pub fn command(words: &[Value]) -> String {
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        let text = match word.data() {
+            _ if word.holds_sensitive() => step_model::masking::MASK.to_owned(),
+            Data::String(text) => quoted(text),
+            _ => quoted(&word.to_json().to_string()),
+        };
+        line.push_str(&text);
+    }
+    line
+}
+
+fn quoted(word: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || "_-./:=,+@%^".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) { word.to_owned() } else { format!("'{}'", plain(word).replace('\'', r"'\''")) }
+}
+
+/// The same text on one line and without anything that a terminal would obey.
+pub fn plain(text: &str) -> String {
+    if text.chars().any(char::is_control) {
+        text.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The last lines as they look on a terminal: after a carriage return only what was written last, and nothing that it would obey.
+fn last_lines(tail: &[u8]) -> Vec<String> {
+    let text = anstream::adapter::strip_bytes(tail).into_vec();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let first = lines.len().saturating_sub(LAST_LINES);
+    lines[first..].iter().map(|line| plain(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default())).collect()
+}
+
+/// `512 B`, `1.4 MB`: powers of ten, as disks and logs count.
+fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1_000 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = bytes / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1_000;
+        unit += 1;
+    }
+    let point = if tenths < 1_000 { format!(".{}", tenths % 10) } else { String::new() };
+    format!("{}{point} {}", tenths / 10, UNITS[unit])
+}
+
+/// `job failed in 1.40s`
+pub fn job(status: Status, failure: Option<&Failure>, took: Option<std::time::Duration>) -> String {
+    let after = took.map(|took| format!(" in {}", in_words(took))).unwrap_or_default();
+    let (style, word) = match self::status(status, failure) {
+        (style, "ok") => (style, "succeeded"),
+        (style, word @ ("cancelled" | "interrupted" | "refused")) => return format!("job was {style}{word}{style:#}{after}\n"),
+        other => other,
+    };
+    format!("job {style}{word}{style:#}{after}\n")
+}
+
+#[cfg(test)]
+mod tests;

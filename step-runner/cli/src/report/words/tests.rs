@@ -1,0 +1,126 @@
+use super::*;
+use std::time::Duration;
+use step_model::result::Usage;
+use step_model::time::Timestamp;
+
+fn headline(status: Status) -> Headline {
+    Headline {
+        name: "compile".into(),
+        parent: None,
+        depth: 1,
+        what: Kind::Exec,
+        status,
+        failure: None,
+        exit_code: None,
+        signal: None,
+        command: vec!["sh".into(), "-c".into(), "exit 7".into()],
+        work_dir: Some("/builds/x".into()),
+        start: Some(Timestamp::from_nanoseconds(0)),
+        end: Some(Timestamp::from_nanoseconds(1_240_000_000)),
+        usage: Some(Usage { cpu_user: Duration::from_millis(900), cpu_system: Duration::from_millis(20), peak_memory: 12_300_000 }),
+        allowed_to_fail: false,
+    }
+}
+
+fn failed(kind: FailureKind, message: &str) -> Headline {
+    Headline { failure: Some(Failure { kind, message: message.into() }), ..headline(Status::Failure) }
+}
+
+fn stripped(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[test]
+fn the_end_of_a_step_is_one_line() {
+    let timeout = failed(FailureKind::Timeout, "step \"compile\": timed out after 2 s");
+    let signal = Headline { signal: Some(9), exit_code: Some(-1), ..failed(FailureKind::StepFailure, "exec: signal: killed") };
+    let code = Headline { exit_code: Some(7), ..failed(FailureKind::StepFailure, "exec: exit status 7") };
+    let allowed = Headline { allowed_to_fail: true, ..code.clone() };
+    let missing = failed(FailureKind::StepFailure, "exec: exec: \"nope\": executable file not found in $PATH");
+    let passed_on = Headline { what: Kind::Sequence, ..failed(FailureKind::StepFailure, "step \"a\": exec: exit status 7") };
+    let cancelled = failed(FailureKind::Cancelled, "");
+    let lines = [headline(Status::Success), code, allowed, signal, missing, passed_on, timeout, cancelled];
+    let text: String = lines.iter().map(|headline| stripped(&ended("build/compile", headline, false))).collect();
+    insta::assert_snapshot!(text, @r#"
+    step build/compile: ok in 1.24s
+    step build/compile: failed in 1.24s: exit status 7
+    step build/compile: failed in 1.24s: exit status 7 (allowed to fail)
+    step build/compile: failed in 1.24s: signal 9 (SIGKILL)
+    step build/compile: failed in 1.24s: exec: exec: "nope": executable file not found in $PATH
+    step build/compile: failed in 1.24s
+    step build/compile: timed out in 1.24s: timed out after 2 s
+    step build/compile: cancelled in 1.24s
+    "#);
+    insta::assert_snapshot!(stripped(&ended("a", &headline(Status::Success), true)), @"step a: ok in 1.24s (cpu 920ms, memory 12.3 MB)");
+}
+
+#[test]
+fn the_style_is_a_part_of_the_words() {
+    let line = ended("a", &headline(Status::Success), false).replace('\x1b', "ESC");
+    insta::assert_snapshot!(line, @"ESC[2mstepESC[0m ESC[1maESC[0mESC[2m:ESC[0m ESC[32mokESC[0m in 1.24s");
+}
+
+#[test]
+fn a_failure_shows_command_directory_and_last_lines() {
+    let code = Headline { exit_code: Some(7), ..failed(FailureKind::StepFailure, "exec: exit status 7") };
+    let tail = b"\x1b[31mone\x1b[0m\r\n10%\r20%\r100%\ntwo\x07\xff\n\n";
+    insta::assert_snapshot!(stripped(&failure("build/compile", &code, tail)), @r"
+    error: step `build/compile` failed: exit status 7
+      command: sh -c 'exit 7'
+      directory: /builds/x
+      last lines:
+        | one
+        | 100%
+        | two
+    ");
+    let long: String = (1..=30).map(|number| format!("line {number}\n")).collect();
+    insta::assert_snapshot!(stripped(&failure("build/compile", &code, long.as_bytes())), @r"
+    error: step `build/compile` failed: exit status 7
+      command: sh -c 'exit 7'
+      directory: /builds/x
+      last lines:
+        | line 21
+        | line 22
+        | line 23
+        | line 24
+        | line 25
+        | line 26
+        | line 27
+        | line 28
+        | line 29
+        | line 30
+    ");
+    let never_ran =
+        Headline { command: Vec::new(), work_dir: None, ..failed(FailureKind::BadInput, "step \"a\": failed to load: no such file") };
+    insta::assert_snapshot!(stripped(&failure("a", &never_ran, b"")), @"error: step `a` failed: failed to load: no such file");
+}
+
+#[test]
+fn a_command_can_be_pasted_and_hides_what_is_sensitive() {
+    let words = ["go".into(), "it's".into(), "".into(), Value::from("pw").sensitive(), 2.0.into(), "a\nb".into(), "x=$Y".into()];
+    insta::assert_snapshot!(command(&words), @r"go 'it'\''s' '' [MASKED] 2 'a\nb' 'x=$Y'");
+}
+
+#[test]
+fn bytes_are_counted_in_powers_of_ten() {
+    let told = [0, 999, 1_000, 1_449, 99_999, 100_000, 1_400_000, 17_000_000_000, u64::MAX];
+    insta::assert_snapshot!(told.map(bytes).join(", "), @"0 B, 999 B, 1.0 kB, 1.4 kB, 99.9 kB, 100 kB, 1.4 MB, 17.0 GB, 18446744 TB");
+}
+
+#[test]
+fn a_job_ends_with_one_line() {
+    let failure = |kind| Failure { kind, message: String::new() };
+    let took = Some(Duration::from_millis(1400));
+    let text = [
+        job(Status::Success, None, took),
+        job(Status::Failure, Some(&failure(FailureKind::StepFailure)), took),
+        job(Status::Failure, Some(&failure(FailureKind::Timeout)), took),
+        job(Status::Cancelled, Some(&failure(FailureKind::Cancelled)), None),
+    ];
+    insta::assert_snapshot!(stripped(&text.concat()), @r"
+    job succeeded in 1.40s
+    job failed in 1.40s
+    job timed out in 1.40s
+    job was cancelled
+    ");
+}
