@@ -7,10 +7,18 @@
 //! ```
 
 pub mod ci;
+mod duration;
+mod inputs;
+mod job;
+mod payload;
 pub mod recognise;
+pub mod replaced;
+mod translate;
+mod variables;
 
 use std::collections::BTreeMap;
 use step_model::diagnostic::Problem;
+use step_model::document::Dialect;
 use step_model::request::RunRequest;
 
 /// What the place where the job runs can do, and what the caller gave up on purpose.
@@ -22,6 +30,8 @@ pub struct Here {
     pub ignore_image: bool,
     /// Variables that the place adds, such as `CI_PROJECT_DIR`; those of the job win.
     pub predefined: BTreeMap<String, String>,
+    /// The dialect of a job's `run:` list. `None`: functions.
+    pub dialect: Option<Dialect>,
     /// GitLab waits for this job now, so its token is valid. Not so for a payload that was saved and is run again.
     pub live: bool,
 }
@@ -57,6 +67,8 @@ pub struct NotDone {
 /// Turns the 201 body of `jobs/request` into steps. `supplied` holds values for names that the payload only mentions; it wins over the payload's own variables.
 /// # Errors
 /// Every problem of the payload, with line and column where the JSON has one.
-pub fn steps_of(_payload: &str, _here: &Here, _supplied: &BTreeMap<String, String>) -> Result<Translation, Vec<Problem>> {
-    todo!()
+pub fn steps_of(payload: &str, here: &Here, supplied: &BTreeMap<String, String>) -> Result<Translation, Vec<Problem>> {
+    let payload = payload.trim_start_matches('\u{feff}');
+    let job = payload::read(payload)?;
+    translate::translate(job, here, supplied, &|path| payload::place_of(payload, path))
 }

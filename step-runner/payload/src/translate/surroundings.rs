@@ -1,0 +1,287 @@
+//! What GitLab's runner does around the job's own steps: here a `builtin://` step each where the place has it, else a line that names it.
+
+mod builtin;
+
+use crate::job::{Cache, Image, Job};
+use crate::variables::Variables;
+use crate::{Here, NotDone};
+use builtin::{archive_step, builtin_step, handover};
+use step_model::diagnostic::Problem;
+use step_model::document::{Action, AllowFailure, ScriptLegacy, Step};
+
+pub(super) struct Around {
+    pub steps: Vec<Step>,
+    pub not_done: Vec<NotDone>,
+}
+
+/// Collects steps before and after the job's own, and what is not done.
+struct Surroundings<'a> {
+    job: &'a Job,
+    here: &'a Here,
+    variables: Variables<'a>,
+    before: Vec<Step>,
+    after: Vec<Step>,
+    not_done: Vec<NotDone>,
+}
+
+pub(super) fn of(job: &Job, here: &Here, own: Vec<Step>, problems: &mut Vec<Problem>) -> Around {
+    let mut around =
+        Surroundings { job, here, variables: Variables::new(&job.variables), before: Vec::new(), after: Vec::new(), not_done: Vec::new() };
+    let own = around.image(own, problems);
+    around.services();
+    around.checkout();
+    around.caches(problems);
+    around.dependencies();
+    around.artifacts();
+    around.rest();
+    let mut steps = around.before;
+    steps.extend(own);
+    steps.extend(around.after);
+    Around { steps, not_done: around.not_done }
+}
+
+impl Surroundings<'_> {
+    fn has(&self, builtin: &str) -> bool {
+        self.here.builtins.iter().any(|name| name == builtin)
+    }
+
+    fn not_done(&mut self, part: &'static str, what: impl Into<String>, way_out: impl Into<String>) {
+        self.not_done.push(NotDone { part, what: what.into(), way_out: way_out.into(), refused: false });
+    }
+
+    fn image(&mut self, own: Vec<Step>, problems: &mut Vec<Problem>) -> Vec<Step> {
+        let Some(image) = &self.job.image else { return own };
+        let image = self.expanded(image);
+        if self.here.ignore_image {
+            let what = format!("the image `{}` is ignored: the job runs on this machine, with its tools", image.name);
+            self.not_done("image", what, "install what the job needs, or leave `--ignore-image` out where containers can be had");
+            return own;
+        }
+        if self.has("docker") {
+            return vec![handover(self.job, &image, &own, problems)];
+        }
+        self.not_done.push(NotDone {
+            part: "image",
+            what: format!("the job wants to run in the image `{}`, and there are no containers here yet", image.name),
+            way_out: "`--ignore-image` runs it on this machine".to_owned(),
+            refused: true,
+        });
+        own
+    }
+
+    fn services(&mut self) {
+        if self.has("service") {
+            for (index, service) in self.job.services.iter().enumerate() {
+                let service = self.expanded(service);
+                self.before.push(builtin_step(&format!("service_{}", index + 1), "service", &service));
+            }
+            return;
+        }
+        if !self.job.services.is_empty() {
+            let names = listed(self.job.services.iter().map(|service| self.variables.expand_text(&service.name)));
+            let what = format!("{} not started: {names}", count(self.job.services.len(), "service is", "services are"));
+            self.not_done("services", what, "start what the job needs beforehand, and give its address with `--env NAME=VALUE`");
+        }
+    }
+
+    fn checkout(&mut self) {
+        let Some(git) = &self.job.git else { return };
+        if self.has("checkout") {
+            self.hook("pre_get_sources_script");
+            self.before.push(builtin::checkout_step(self.job, git));
+            self.hook("post_get_sources_script");
+            return;
+        }
+        let commit =
+            if git.sha.is_empty() { "the commit".to_owned() } else { format!("commit `{}`", git.sha.chars().take(12).collect::<String>()) };
+        let reference = if git.reference.is_empty() { String::new() } else { format!(" of `{}`", git.reference) };
+        let what = format!("{commit}{reference} is not checked out: the current work tree stands in for it");
+        self.not_done("checkout", what, "check that commit out beforehand to run the same");
+        if !self.job.hooks.is_empty() {
+            let names = listed(self.job.hooks.iter().map(|hook| hook.name.clone()));
+            self.not_done("hooks", format!("nothing is checked out, so these hooks are not run: {names}"), "run what they do beforehand");
+        }
+    }
+
+    fn hook(&mut self, name: &str) {
+        for hook in self.job.hooks.iter().filter(|hook| hook.name == name && !hook.script.is_empty()) {
+            let lines = hook.script.iter().map(|line| line.as_str().into()).collect();
+            let mut step = Step::new(name, Action::ScriptLegacy(ScriptLegacy { lines, echo: true, ..ScriptLegacy::default() }));
+            step.env = super::own_steps::environment(self.job, &mut Vec::new());
+            self.before.push(step);
+        }
+    }
+
+    fn caches(&mut self, problems: &mut Vec<Problem>) {
+        let caches: Vec<(Cache, Policy)> = self
+            .job
+            .cache
+            .iter()
+            .enumerate()
+            .filter(|(_, cache)| !cache.paths.is_empty() || cache.untracked)
+            .filter_map(|(index, cache)| {
+                let policy = Policy::of(&self.variables.expand_text(&cache.policy));
+                if policy.is_none() {
+                    problems.push(Problem::error(
+                        "cache-policy",
+                        format!("`cache[{index}].policy` is none of `pull-push`, `pull`, `push`"),
+                        None,
+                    ));
+                }
+                Some((self.cache(cache), policy?))
+            })
+            .collect();
+        if caches.is_empty() {
+            return;
+        }
+        if !self.has("cache") {
+            let names = listed(caches.iter().map(|(cache, _)| cache.key.clone()));
+            let what = format!("{} neither restored nor saved: {names}", count(caches.len(), "cache is", "caches are"));
+            self.not_done("cache", what, "what its paths hold in the work tree is used as it is");
+            return;
+        }
+        for (index, (cache, policy)) in caches.iter().enumerate() {
+            if *policy != Policy::Push {
+                let mut step = archive_step(&format!("restore_cache_{}", index + 1), "cache", "restore", cache);
+                step.allow_failure = AllowFailure::Any; // A cache that cannot be had only costs time.
+                self.before.push(step);
+            }
+            if *policy != Policy::Pull {
+                let mut step = archive_step(&format!("archive_cache_{}", index + 1), "cache", "archive", cache);
+                step.when = cache.when;
+                self.after.push(step);
+            }
+        }
+    }
+
+    fn dependencies(&mut self) {
+        let with_files: Vec<_> = self.job.dependencies.iter().filter(|dependency| !dependency.filename.is_empty()).collect();
+        if self.has("artifact") {
+            for (index, dependency) in with_files.iter().enumerate() {
+                let mut step = archive_step(&format!("download_artifacts_{}", index + 1), "artifact", "download", dependency);
+                step.inputs.push(builtin::secret_input("token", &dependency.token));
+                step.allow_failure = AllowFailure::Any; // A warning only, as in GitLab's runner (runner.md G.5).
+                self.before.push(step);
+            }
+        } else if !with_files.is_empty() {
+            let names = listed(with_files.iter().map(|dependency| dependency.name.clone()));
+            let what =
+                format!("the artifacts of {} not downloaded: {names}", count(with_files.len(), "earlier job are", "earlier jobs are"));
+            self.not_done("dependencies", what, "put the files that the job needs into the work tree");
+        }
+    }
+
+    fn artifacts(&mut self) {
+        let wanted = self.job.artifacts.iter().filter(|artifact| !artifact.paths.is_empty() || artifact.untracked);
+        let wanted: Vec<_> = wanted
+            .map(|artifact| {
+                let mut artifact = artifact.clone();
+                let texts =
+                    [&mut artifact.name, &mut artifact.expire_in].into_iter().chain(&mut artifact.paths).chain(&mut artifact.exclude);
+                texts.for_each(|text| *text = self.variables.expand_text(text));
+                artifact
+            })
+            .collect();
+        if self.has("artifact") {
+            for (index, artifact) in wanted.iter().enumerate() {
+                let mut step = archive_step(&format!("upload_artifacts_{}", index + 1), "artifact", "upload", artifact);
+                step.inputs.push(builtin::secret_input("token", &self.job.token));
+                step.when = artifact.when;
+                self.after.push(step);
+            }
+        } else if !wanted.is_empty() {
+            let paths = listed(wanted.iter().flat_map(|artifact| artifact.paths.clone()));
+            self.not_done("artifacts", format!("artifacts are not uploaded: {paths}"), "they stay in the work tree");
+        }
+    }
+
+    /// What is named and has no step.
+    fn rest(&mut self) {
+        let uses_registry = self.job.image.is_some() || !self.job.services.is_empty();
+        if uses_registry && !self.job.registries.is_empty() && !self.has("docker") {
+            let hosts = listed(self.job.registries.iter().cloned());
+            self.not_done(
+                "credentials",
+                format!("nothing logs in to these registries: {hosts}"),
+                "`docker login` beforehand where the job needs it",
+            );
+        }
+        if self.has_expired_token() {
+            let what = "the token of the job has ended with the job that it was made for: what uses `CI_JOB_TOKEN` is refused by GitLab";
+            self.not_done("token", what, "give one of your own as `CI_JOB_TOKEN` with `--secrets FILE`");
+        }
+        if let Some(policy) = &self.job.policy {
+            let what = format!("the policy `{policy}` put this job into its pipeline; its rules for variables are not applied");
+            self.not_done("policy_options", what, "give the values that the policy would set with `--secrets FILE`");
+        }
+        if self.job.suspend {
+            self.not_done("suspend_options", "the environment is not kept for a later job", "`--keep` leaves the files of the run");
+        }
+    }
+
+    /// The job brought a token, nobody gave another, and GitLab waits for no answer.
+    fn has_expired_token(&self) -> bool {
+        let variable = self.job.variable("CI_JOB_TOKEN");
+        let was_supplied = variable.is_some_and(|variable| variable.raw && variable.masked && variable.value != self.job.token);
+        !self.here.live && (!self.job.token.is_empty() || variable.is_some()) && !was_supplied
+    }
+
+    fn expanded(&self, image: &Image) -> Image {
+        let one = |text: &String| self.variables.expand_text(text);
+        Image {
+            name: one(&image.name),
+            aliases: image.aliases.iter().map(one).collect(),
+            entrypoint: image.entrypoint.clone(),
+            command: image.command.clone(),
+            variables: image.variables.iter().map(|(key, value)| (key.clone(), one(value))).collect(),
+            pull_policy: image.pull_policy.clone(),
+            platform: one(&image.platform),
+            user: one(&image.user),
+        }
+    }
+
+    /// The key of a cache without one is the job's name and the ref (runner.md G.5).
+    fn cache(&self, cache: &Cache) -> Cache {
+        let mut cache = cache.clone();
+        let every = cache.paths.iter_mut().chain(&mut cache.fallback_keys).chain([&mut cache.key]);
+        every.for_each(|text| *text = self.variables.expand_text(text));
+        if cache.key.is_empty() {
+            let reference = self.job.git.as_ref().map(|git| git.reference.as_str()).unwrap_or_default();
+            cache.key = format!("{}/{reference}", self.job.name);
+        }
+        cache
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Policy {
+    PullPush,
+    Pull,
+    Push,
+}
+
+impl Policy {
+    fn of(text: &str) -> Option<Self> {
+        match text {
+            "" | "pull-push" => Some(Self::PullPush),
+            "pull" => Some(Self::Pull),
+            "push" => Some(Self::Push),
+            _ => None,
+        }
+    }
+}
+
+/// At most five of them; the rest is counted.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let mut text = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
