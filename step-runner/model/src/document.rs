@@ -2,7 +2,9 @@
 //!
 //! Source: agent.md A (GitLab step-runner, `schema/v1`).
 
+pub mod interface;
 pub mod raw;
+pub mod write;
 pub mod yaml;
 
 use crate::diagnostic::Place;

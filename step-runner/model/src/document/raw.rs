@@ -12,8 +12,9 @@ mod value;
 
 use super::yaml::{self, Node};
 use super::{Dialect, Step, StepDocument};
-use crate::diagnostic::{Lines, Problem};
+use crate::diagnostic::{Lines, Place, Problem};
 use crate::value::{Kind, Value};
+pub use invocation::{ACTION_RUNNER_REVISION, ACTION_RUNNER_URL};
 use reader::Reader;
 use std::sync::Arc;
 
@@ -113,6 +114,23 @@ pub fn text_of(bytes: &[u8]) -> Result<&str, Problem> {
         let message = format!("the text is not UTF-8: byte 0x{:02x}", bytes[error.valid_up_to()]);
         Problem::error("not-utf-8", message, Some(place)).with_hint("save the file as UTF-8")
     })
+}
+
+/// The place of a key of a step, or of its value: the step's own text is read again, so that nobody has to keep the place of every key.
+pub(crate) fn place_in_step(text: &str, step: &Place, path: &[&str], wants_value: bool) -> Option<Place> {
+    let margin = (step.column - 1) as usize;
+    // the first line of a block begins at its first key: without what stands before it the others would be indented
+    let block = format!("{}{}", " ".repeat(margin), text.get(step.span.clone())?);
+    let stream = parse(&block, 1, &Lines::of(&block))?;
+    let mut node = stream.documents.first()?.as_ref()?;
+    let mut span = node.span;
+    for key in path {
+        let (at, value) = node.as_map()?.iter().find(|(name, _)| name.source_text() == Some(key))?;
+        span = if wants_value { value.span } else { at.span };
+        node = value;
+    }
+    let offset = |at: u32| Some(step.span.start + (at as usize).checked_sub(margin)?);
+    Some(Lines::of(text).place(text, offset(span.start)?..offset(span.end)?))
 }
 
 /// `a string`, `an array`.

@@ -64,6 +64,8 @@ pub struct Stream<'t> {
 pub fn parse<'t>(text: &'t str, documents: usize, lines: &Lines) -> Stream<'t> {
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
+    // a key of JSON may be longer than YAML allows
+    options.simple_key_max_lookahead = 1 << 16;
     options.flow_nesting_limit = MAXIMUM_NESTING;
     options.block_nesting_limit = MAXIMUM_NESTING;
     let mut parser = Parser::new_from_str_with_options(text, options);

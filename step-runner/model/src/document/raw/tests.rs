@@ -1,47 +1,72 @@
-use super::*;
+//! Cases of the original (tables SPC, STP, RD, REF), one file each, and what people see.
 
-fn shown(problems: &[Problem]) -> String {
-    problems
-        .iter()
-        .map(|problem| {
-            let span = problem.place.as_ref().map(|place| place.span.clone());
-            let hint = problem.hint.as_ref().map(|hint| format!("\n    hint: {hint}")).unwrap_or_default();
-            format!("{:?} {} {:?}: {problem}{hint}", problem.verdict, problem.code, span)
-        })
-        .collect::<Vec<_>>()
-        .join("\n")
+use super::*;
+use crate::document::{Body, Exec, Outputs, Sequence, Spec};
+
+mod bad_input;
+mod cases_of_files;
+mod cases_of_references;
+mod cases_of_specs;
+mod cases_of_steps;
+mod dialects;
+mod messages;
+mod properties;
+
+/// A definition file that must be read without any problem.
+fn sound(text: &str, file: &str) -> Arc<StepDocument> {
+    let reading = read(text, file);
+    assert_eq!(shown(&reading.problems), "");
+    reading.document.expect("no problem, so there is a document")
 }
 
-#[test]
-fn scratch() {
-    for (text, file) in [
-        ("spec:\n  inputs:\n    a: {type: string, default: x}\n---\nexec:\n  command: [echo, 2, true, 1.50, 0x10]\n", "step.yml"),
-        (
-            "spec:\n  inptus:\n    a: {type: int, default: x}\n    b:\n---\nexec:\n  command: [echo, 2, true, 1.50, 0x10]\nrun:\n- script: |\n    echo\n  name: x\n",
-            "step.yml",
-        ),
-        (
-            "{}\n---\nrun:\n  - name: a b\n    script: x\n  - func: foo\n  - name: a\n    step: foo\n  - name: a\n    step: ./foo\n    exec: {}\n    a: 1\n    a: 2\n",
-            "step.yml",
-        ),
-        ("{}\n---\nrun: [\n", "step.yml"),
-        ("type: x\nspec: [a\n---\nrun: [\n", "step.yml"),
-        ("exec: {}\n", "step.yml"),
-        ("", "step.yml"),
-    ] {
-        let reading = read(text, file);
-        println!("=====\n{text}\n--> {:?}\n{}", reading.document, shown(&reading.problems));
+/// A spec before a definition that is sound.
+fn spec_of(spec: &str) -> Reading {
+    read(&format!("{spec}\n---\nexec: {{command: [prog]}}\n"), "step.yml")
+}
+
+/// A definition behind an empty spec.
+fn definition_of(definition: &str) -> Reading {
+    read(&format!("{{}}\n---\n{definition}\n"), "step.yml")
+}
+
+/// A single item of `run`.
+fn item(item: &str) -> Reading {
+    definition_of(&format!("run: [{item}]"))
+}
+
+/// The steps of a definition that must be sound.
+fn sequence(document: &StepDocument) -> &Sequence {
+    match &document.definition.body {
+        Body::Sequence(sequence) => sequence,
+        Body::Exec(_) => panic!("an exec, not a sequence"),
     }
-    println!("{:?}", read_steps("[{\"name\":\"a\",\"script\":\"echo \\u00e4\"}]", None));
-    let text = "a: |\n    x\n      y\nb: >-\n   z\n   z\n\nc: 'it''s'\nd: &x  \"q\\n\"\ne: *x\nf: [1, 2]  # c\ng:\n  - h: 1\n\n# end\n";
-    let lines = Lines::of(text);
-    let stream = parse(text, 2, &lines).unwrap();
-    fn dump(text: &str, node: &Node<'_>) {
-        println!("{:?} {:?}", node.content, &text[node.span.range()]);
-        for (k, v) in node.as_map().unwrap_or_default() {
-            dump(text, k);
-            dump(text, v);
-        }
+}
+
+fn exec(document: &StepDocument) -> &Exec {
+    match &document.definition.body {
+        Body::Exec(exec) => exec,
+        Body::Sequence(_) => panic!("a sequence, not an exec"),
     }
-    dump(text, stream.documents[0].as_ref().unwrap());
+}
+
+fn assert_valid(reading: &Reading) {
+    assert_eq!(shown(&reading.problems), "");
+    assert!(reading.document.is_some());
+}
+
+/// There is no document, and one of the errors says this.
+fn assert_refused(reading: &Reading, part: &str) {
+    assert!(reading.document.is_none());
+    let errors: Vec<&Problem> = reading.problems.iter().filter(|problem| problem.is_error()).collect();
+    assert!(errors.iter().any(|problem| problem.message.contains(part)), "`{part}` is in none of:\n{}", shown(&reading.problems));
+}
+
+/// One line for each problem and one for its hint, as somebody would read it.
+fn shown(problems: &[Problem]) -> String {
+    let lines = problems.iter().map(|problem| {
+        let verdict = if problem.is_error() { "error" } else { "warning" };
+        let hint = problem.hint.as_ref().map(|hint| format!("\n    hint: {hint}")).unwrap_or_default();
+        format!("{verdict}[{}] {problem}{hint}", problem.code)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
