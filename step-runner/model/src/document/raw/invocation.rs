@@ -7,7 +7,7 @@ use crate::document::yaml::{Content, Node};
 use crate::document::{Action, Dialect, Step, ValueTemplate};
 use crate::expression::Template;
 use crate::reference::{GitReference, StepReference};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What `action:` calls (agent.md A.4). Whoever runs steps may put another in its place.
@@ -49,7 +49,7 @@ impl<'t> Reader<'t> {
             return Vec::new();
         };
         let mut steps = Vec::with_capacity(items.len());
-        let mut first_lines: HashMap<Arc<str>, u32> = HashMap::new();
+        let mut first_lines: BTreeMap<Arc<str>, u32> = BTreeMap::new();
         for item in items {
             let Some(fields) = self.item(item) else { continue };
             let name = self.name(item, &fields);

@@ -4,7 +4,7 @@ use crate::diagnostic::{Lines, Place, Problem};
 use crate::document::Dialect;
 use crate::document::yaml::{Node, Span};
 use crate::expression::Template;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// More problems than that help nobody, and a hostile text has one for every second byte.
@@ -20,13 +20,13 @@ pub(super) struct Reader<'t> {
     /// The file is `func.yml`: what the original lets pass there only because nobody looked is an error.
     pub(super) is_function_file: bool,
     problems: Vec<Problem>,
-    strings: HashSet<Arc<str>>,
-    templates: HashMap<Arc<str>, Template>,
+    strings: BTreeSet<Arc<str>>,
+    templates: BTreeMap<Arc<str>, Template>,
 }
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str, lines: &'t Lines, dialect: Dialect, problems: Vec<Problem>) -> Self {
-        let (strings, templates) = (HashSet::new(), HashMap::new());
+        let (strings, templates) = (BTreeSet::new(), BTreeMap::new());
         Self { text, lines, dialect, is_function_file: false, problems, strings, templates }
     }
 

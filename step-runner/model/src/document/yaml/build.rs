@@ -4,7 +4,7 @@ use super::{Content, MAXIMUM_NESTING, MAXIMUM_NODES, Node, Span};
 use crate::diagnostic::{Lines, Problem};
 use granit_parser::{Event, ScalarStyle, Tag};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Holds what is open while events come in.
@@ -12,7 +12,7 @@ pub(super) struct Builder<'a, 't> {
     text: &'t str,
     lines: &'a Lines,
     open: Vec<Frame<'t>>,
-    anchors: HashMap<usize, Measured<Rc<Node<'t>>>>,
+    anchors: BTreeMap<usize, Measured<Rc<Node<'t>>>>,
     /// Nodes of the whole text so far, repetitions included.
     nodes: u32,
     problems: Vec<Problem>,
@@ -44,7 +44,7 @@ struct Measured<T> {
 
 impl<'a, 't> Builder<'a, 't> {
     pub(super) fn new(text: &'t str, lines: &'a Lines) -> Self {
-        Self { text, lines, open: Vec::new(), anchors: HashMap::new(), nodes: 0, problems: Vec::new() }
+        Self { text, lines, open: Vec::new(), anchors: BTreeMap::new(), nodes: 0, problems: Vec::new() }
     }
 
     /// Takes one event; gives the root when a document is complete.
@@ -166,7 +166,7 @@ impl<'a, 't> Builder<'a, 't> {
             self.problems.push(Problem::error("duplicate-key", message, Some(place)).with_hint("remove one of the two"));
         }
         if !repeated.is_empty() {
-            let repeated: HashSet<usize> = repeated.into_iter().map(|(second, _)| second).collect();
+            let repeated: BTreeSet<usize> = repeated.into_iter().map(|(second, _)| second).collect();
             let mut at = 0..;
             entries.retain(|_| !at.next().is_some_and(|at| repeated.contains(&at)));
         }
@@ -186,7 +186,7 @@ impl<'a, 't> Builder<'a, 't> {
                 self.problems.push(Problem::error("merge-of-no-map", message, Some(place)));
                 continue;
             };
-            let known: HashSet<String> = entries.iter().filter_map(|(key, _)| key.source_text().map(str::to_owned)).collect();
+            let known: BTreeSet<String> = entries.iter().filter_map(|(key, _)| key.source_text().map(str::to_owned)).collect();
             entries.extend(members.iter().filter(|(key, _)| key.source_text().is_some_and(|name| !known.contains(name))).cloned());
         }
     }
@@ -206,7 +206,7 @@ fn repeated(entries: &[(Node<'_>, Node<'_>)]) -> Vec<(usize, usize)> {
         let first = |&(at, name): &(usize, &str)| names.iter().find(|(_, other)| *other == name).map(|(first, _)| (at, *first));
         return names.iter().filter_map(first).filter(|(at, first)| at != first).collect();
     }
-    let mut seen = HashMap::with_capacity(entries.len());
+    let mut seen = BTreeMap::new();
     names.filter_map(|(at, name)| (*seen.entry(name).or_insert(at) != at).then(|| (at, seen[name]))).collect()
 }
 
