@@ -8,7 +8,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = protox::compile(["step.proto"], ["."])?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     std::fs::write(out.join("descriptors.bin"), set.encode_to_vec())?;
-    // Log bytes without a copy. No transport: callers bring the byte stream.
-    tonic_prost_build::configure().build_transport(false).bytes(".proto.FollowLogsResponse").compile_fds(set)?;
+    // Log bytes without a copy; maps in one order, so that the same thing is always written the same way.
+    let mut config = tonic_prost_build::Config::new();
+    config.bytes([".proto.FollowLogsResponse"]).btree_map(["."]);
+    // No transport: callers bring the byte stream.
+    tonic_prost_build::configure().build_transport(false).compile_fds_with_config(set, config)?;
     Ok(())
 }

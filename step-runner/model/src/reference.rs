@@ -74,6 +74,26 @@ impl Digest {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is `sha256:` and 64 hexadecimal digits")]
+pub struct NoDigest;
+
+impl std::str::FromStr for Digest {
+    type Err = NoDigest;
+
+    fn from_str(text: &str) -> Result<Self, NoDigest> {
+        let digits = text
+            .strip_prefix("sha256:")
+            .filter(|digits| digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .ok_or(NoDigest)?;
+        let mut bytes = [0; 32];
+        for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+            *byte = digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).ok_or(NoDigest)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 /// `sha256:` and 64 hexadecimal digits, as OCI writes it.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,18 @@
+//! Result trees as protobuf JSON and text format, node by node, and read back.
+//!
+//! Names, order and omissions are those of GitLab's report (observed.md S 2.7): one line without blanks, fields by number, zero values absent.
+
+mod message;
+mod owned;
+mod print;
+mod read;
+mod redaction;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use message::{message_of, tree_message};
+pub use owned::OwnedTree;
+pub use read::{Unreadable, read};
+pub use redaction::Redaction;
+pub use write::{Format, Writing, write};
