@@ -6,5 +6,10 @@
 
 pub mod effect;
 pub mod event;
+pub mod files;
+pub mod invariants;
 pub mod resolve;
 pub mod run;
+
+#[cfg(test)]
+mod world;

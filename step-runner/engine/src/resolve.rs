@@ -1,15 +1,67 @@
 //! From a document to a plan: asks for every definition that is named, checks all of them, and marks the holes.
+//!
+//! Definitions are loaded once each, whoever names them. When all are there, the plan is built from the root downwards; a definition that several
+//! steps name is planned once (twice, if one of them stands where an earlier step may change it and another does not).
+
+mod build;
 
 use crate::effect::{Effect, LoadId, LoadedDefinition};
-use crate::event::LoadFault;
+use crate::event::{LoadFault, LoadFaultKind};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::diagnostic::Problem;
-use step_model::document::StepDocument;
-use step_model::plan::PlannedDocument;
+use step_model::document::{Action, Body, Dialect, StepDocument, raw};
+use step_model::expression::Template;
+use step_model::plan::{PlannedDocument, Provenance};
+use step_model::reference::{Digest, LocalReference, StepReference};
+
+/// How deep steps may nest (decisions: depth).
+pub const MAXIMUM_NESTING: usize = 64;
 
 /// A document on its way to a plan.
 #[derive(Debug)]
-pub struct Resolver {}
+pub struct Resolver {
+    root: Arc<StepDocument>,
+    dir: Arc<str>,
+    definitions: BTreeMap<Location, Definition>,
+    /// What each reference led to. `None`: still asked for.
+    found: BTreeMap<Named, Option<Result<Location, LoadFault>>>,
+    open: BTreeMap<LoadId, Open>,
+    loads: u32,
+}
+
+/// Directory and file of a definition: its identity.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Location {
+    dir: Arc<str>,
+    file: Arc<str>,
+}
+
+/// A reference as seen from a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    from: Arc<str>,
+    path: Vec<Arc<str>>,
+    file: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    named: Named,
+    /// How many documents lie between the root and this one, at least.
+    depth: usize,
+}
+
+/// A definition that was loaded.
+#[derive(Debug)]
+struct Definition {
+    /// `None` where a problem is an error.
+    document: Option<Arc<StepDocument>>,
+    problems: Vec<Problem>,
+    text: Arc<str>,
+    digest: Digest,
+    provenance: Option<Provenance>,
+}
 
 /// Problems of one document.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,25 +73,182 @@ pub struct DocumentProblems {
     pub problems: Vec<Problem>,
 }
 
+/// What a step asks for, as far as the engine cares.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Wanted<'a> {
+    Script,
+    ScriptLegacy,
+    Local(&'a LocalReference),
+    Dynamic(&'a Template),
+    /// In words.
+    Remote(String),
+}
+
 impl Resolver {
     /// Begins with the job itself (or a definition file), whose relative references are relative to `dir`.
-    pub fn start(_root: Arc<StepDocument>, _dir: Arc<str>) -> (Self, Vec<Effect>) {
-        todo!()
+    pub fn start(root: Arc<StepDocument>, dir: Arc<str>) -> (Self, Vec<Effect>) {
+        let mut resolver = Self {
+            root: Arc::clone(&root),
+            dir: Arc::clone(&dir),
+            definitions: BTreeMap::new(),
+            found: BTreeMap::new(),
+            open: BTreeMap::new(),
+            loads: 0,
+        };
+        let effects = resolver.ask_for_references(&root, &dir, 0);
+        (resolver, effects)
     }
 
-    /// The outcome of a `Load`; more loads may follow. Complete when there are none and [`Resolver::is_complete`].
-    pub fn on_loaded(&mut self, _load: LoadId, _outcome: Result<LoadedDefinition, LoadFault>) -> Vec<Effect> {
-        todo!()
+    /// The outcome of a `Load`; more loads may follow. Complete when there are none and [`Resolver::is_complete`]. An outcome that nobody waits for
+    /// is ignored.
+    pub fn on_loaded(&mut self, load: LoadId, outcome: Result<LoadedDefinition, LoadFault>) -> Vec<Effect> {
+        let Some(Open { named, depth }) = self.open.remove(&load) else { return Vec::new() };
+        let definition = match outcome {
+            Ok(definition) => definition,
+            Err(fault) => {
+                self.found.insert(named, Some(Err(fault)));
+                return Vec::new();
+            }
+        };
+        let location = Location { dir: definition.dir, file: definition.file };
+        self.found.insert(named, Some(Ok(location.clone())));
+        if self.definitions.contains_key(&location) {
+            return Vec::new();
+        }
+        let reading = raw::read(&definition.text, &location.file);
+        let references = reading.document.clone();
+        let is_sound = !reading.problems.iter().any(Problem::is_error);
+        let known = Definition {
+            document: reading.document.filter(|_| is_sound),
+            problems: reading.problems,
+            text: Arc::from(definition.text),
+            digest: definition.digest,
+            provenance: definition.provenance,
+        };
+        self.definitions.insert(location.clone(), known);
+        references.map(|document| self.ask_for_references(&document, &location.dir, depth)).unwrap_or_default()
     }
 
+    /// Whether every load has its outcome.
     pub fn is_complete(&self) -> bool {
-        todo!()
+        self.open.is_empty()
     }
 
-    /// The planned document, and every problem of every document that was reached (warnings too).
+    /// The planned document, and every problem of every document that was reached (warnings too). A reference whose load has no outcome yet is a
+    /// hole.
     /// # Errors
     /// The problems, when one of them is an error.
     pub fn finish(self) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
-        todo!()
+        build::plan(&self)
+    }
+
+    fn ask_for_references(&mut self, document: &StepDocument, dir: &Arc<str>, depth: usize) -> Vec<Effect> {
+        let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
+        if depth >= MAXIMUM_NESTING {
+            return Vec::new();
+        }
+        let mut effects = Vec::new();
+        for step in &sequence.steps {
+            let Wanted::Local(reference) = wanted(&step.action) else { continue };
+            let named = Named::from(dir, reference);
+            if self.found.contains_key(&named) {
+                continue;
+            }
+            let load = LoadId(self.loads);
+            self.loads = self.loads.wrapping_add(1);
+            self.found.insert(named.clone(), None);
+            self.open.insert(load, Open { named, depth: depth + 1 });
+            effects.push(Effect::Load { load, from: Arc::clone(dir), reference: reference.clone() });
+        }
+        effects
+    }
+}
+
+impl Named {
+    fn from(dir: &Arc<str>, reference: &LocalReference) -> Self {
+        // Seen from anywhere, an absolute path is the same.
+        let is_absolute = reference.path.first().is_some_and(|part| &**part == "/");
+        let from = if is_absolute { Arc::from("/") } else { Arc::clone(dir) };
+        Self { from, path: reference.path.clone(), file: reference.file.clone() }
+    }
+}
+
+/// What the action of a step asks for.
+pub(crate) fn wanted(action: &Action) -> Wanted<'_> {
+    match action {
+        Action::Script(_) => Wanted::Script,
+        Action::ScriptLegacy(_) => Wanted::ScriptLegacy,
+        Action::Reference(reference) => wanted_by_reference(reference),
+    }
+}
+
+pub(crate) fn wanted_by_reference(reference: &StepReference) -> Wanted<'_> {
+    match reference {
+        StepReference::Local(local) => Wanted::Local(local),
+        StepReference::Dynamic(template) => Wanted::Dynamic(template),
+        StepReference::Builtin { name } if &**name == "script" => Wanted::Script,
+        StepReference::Builtin { name } if &**name == "script_legacy" => Wanted::ScriptLegacy,
+        StepReference::Dist { path } if matches!(&path[..], [name] if &**name == "script") => Wanted::Script,
+        StepReference::Builtin { name } => Wanted::Remote(format!("builtin://{name}")),
+        StepReference::Dist { path } => Wanted::Remote(format!("dist://{}", path.join("/"))),
+        StepReference::Git(git) => Wanted::Remote(format!("{}@{}", git.url.source(), git.revision)),
+        StepReference::Oci(oci) => {
+            let prefix = if oci.registry.source().is_empty() { String::new() } else { format!("{}/", oci.registry.source()) };
+            Wanted::Remote(format!("{prefix}{}:{}", oci.repository.source(), oci.tag.source()))
+        }
+    }
+}
+
+/// A reference that became known only now.
+/// # Errors
+/// It is none of the forms.
+pub(crate) fn parse_reference(text: &str, dialect: Dialect) -> Result<StepReference, String> {
+    StepReference::parse(text, dialect).map_err(|error| format!("compiling reference: {error}"))
+}
+
+pub(crate) fn not_fetched(what: &str) -> String {
+    format!("`{what}` is not on this machine, and this build does not fetch remote steps yet")
+}
+
+pub(crate) fn nests_too_deep() -> String {
+    format!("steps nest deeper than {MAXIMUM_NESTING} levels")
+}
+
+/// `path` begins and ends with the same definition.
+pub(crate) fn refers_to_itself(path: &[String]) -> String {
+    format!("the definition refers to itself: {}", path.join(" > "))
+}
+
+/// Directory and file of a planned document; empty for the job itself.
+pub(crate) fn file_name(planned: &PlannedDocument) -> String {
+    if planned.file.is_empty() { String::new() } else { format!("{}/{}", planned.dir, planned.file) }
+}
+
+/// Plans a definition that the run has reached: everything that it refers to lies behind a step that has run.
+pub(crate) fn plan_alone(definition: LoadedDefinition) -> (Option<Arc<PlannedDocument>>, Vec<Problem>) {
+    let reading = raw::read(&definition.text, &definition.file);
+    let mut problems = reading.problems;
+    let Some(document) = reading.document else { return (None, problems) };
+    problems.extend(build::refused_references(&document));
+    let planned = PlannedDocument {
+        targets: build::holes(&document),
+        document,
+        dir: definition.dir,
+        file: definition.file,
+        digest: Some(definition.digest),
+        provenance: definition.provenance,
+    };
+    (Some(Arc::new(planned)), problems)
+}
+
+/// The input that a job itself would need and cannot get: `failed to parse spec definition: input "x" required, but not defined`. A caller that has
+/// to answer before the run begins asks here; a run of such a document fails with the same text.
+pub fn missing_input(root: &StepDocument) -> Option<crate::run::MissingInput> {
+    crate::run::missing_input(&root.spec)
+}
+
+impl LoadFault {
+    fn is_not_found(&self) -> bool {
+        self.kind == LoadFaultKind::NotFound
     }
 }

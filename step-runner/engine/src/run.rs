@@ -1,81 +1,213 @@
 //! A run: the machine that turns a plan into a result, one event at a time.
 
-use crate::effect::Effect;
+mod exit;
+mod frame;
+mod invocation;
+mod loading;
+mod masks;
+mod node;
+mod process;
+mod scope;
+mod sequence;
+mod stop;
+mod view;
+
+pub use invocation::MissingInput;
+
+use crate::effect::{Effect, StepFiles};
 use crate::event::Event;
-use step_model::plan::Plan;
-use step_model::result::{Failure, ResultTree, Status, StepId, StepResult};
+use frame::{FileNumbers, Frame, Phase, Reason, Stop};
+use masks::Masks;
+use node::Node;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use step_model::document::Spec;
+use step_model::environment::Environment;
+use step_model::plan::{Plan, PlannedDocument};
+use step_model::reference::Digest;
+use step_model::result::{Failure, FailureKind, Status, StepId};
 use step_model::time::{Deadline, Now};
+use step_model::value::{Object, Value};
 
 /// Ids and jitter come from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 /// A job that runs.
+///
+/// ```text
+///              .--------------------------------------------------------------------------.
+///              v                                                                          |
+/// Ready --> Loading --> Preparing --> Process --> Reading --> the step has ended --> next step, or the
+///      '----------^----------^-----------^                                           caller has ended
+///       no hole, no files, no outputs: not passed through                                 '--> Finished
+/// ```
+///
+/// The price of one step at a time: no two steps of a job run side by side.
 #[derive(Debug)]
-pub struct Run {}
+pub struct Run {
+    plan: Plan,
+    environment: Environment,
+    /// The result tree; parents before their children.
+    nodes: Vec<Node>,
+    /// From the root to the step that runs.
+    stack: Vec<Frame>,
+    phase: Phase,
+    /// What the event that is being handled asks for.
+    effects: Vec<Effect>,
+    numbers: FileNumbers,
+    loads: u32,
+    /// Definitions that were read during the run, by directory, file and digest.
+    definitions: BTreeMap<(Arc<str>, Arc<str>, Digest), Arc<PlannedDocument>>,
+    masks: Masks,
+    log_fault: Option<String>,
+    failed_step: Option<StepId>,
+    /// `CI_STEPS_DEBUG`: errors of files show the line.
+    debug: bool,
+}
 
 impl Run {
-    pub fn start(_plan: Plan, _seed: Seed, _now: Now) -> (Self, Vec<Effect>) {
-        todo!()
+    pub fn start(plan: Plan, seed: Seed, now: Now) -> (Self, Vec<Effect>) {
+        let environment = Environment::new(&plan.process_env, &plan.request_env);
+        let root = Arc::clone(&plan.root);
+        let mut masks = Masks::default();
+        for value in plan.variables.values().chain(plan.request_env.values()).chain(plan.process_env.values()) {
+            masks.assume(value);
+        }
+        let debug = plan.variables.get("CI_STEPS_DEBUG").or_else(|| environment.get(None, "CI_STEPS_DEBUG")).and_then(Value::as_str);
+        let mut run = Self {
+            debug: debug.is_some_and(|text| matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")),
+            environment,
+            nodes: Vec::new(),
+            stack: Vec::new(),
+            phase: Phase::Ready,
+            effects: Vec::new(),
+            numbers: FileNumbers::new(seed.0),
+            loads: 0,
+            definitions: BTreeMap::new(),
+            masks,
+            log_fault: None,
+            failed_step: None,
+            plan,
+        };
+        run.begin_root(&root, now);
+        run.advance(now);
+        let effects = std::mem::take(&mut run.effects);
+        (run, effects)
     }
 
-    /// Total: any event, at any time, without a panic.
-    pub fn on(&mut self, _event: Event, _now: Now) -> Vec<Effect> {
-        todo!()
+    /// Total: any event, at any time, without a panic. An outcome that nobody waits for is ignored.
+    pub fn on(&mut self, event: Event, now: Now) -> Vec<Effect> {
+        if self.is_finished() {
+            return Vec::new();
+        }
+        match event {
+            Event::FilesPrepared { step } => self.on_files_prepared(step, now),
+            Event::FilesNotPrepared { step, fault } => self.on_files_not_prepared(step, &fault, now),
+            Event::Spawned { .. } | Event::Woken => {}
+            Event::NotSpawned { step, fault } => self.on_not_spawned(step, fault, now),
+            Event::Exited { step, exit, usage } => self.on_exited(step, exit, usage, now),
+            Event::Outputs { step, output, export } => self.on_outputs(step, &output, &export, now),
+            Event::Loaded { load, outcome } => self.on_loaded(load, outcome, now),
+            Event::LogFailed { fault } => {
+                self.log_fault.get_or_insert(fault);
+                self.stop_from(0, Stop { reason: Reason::LogFailed, at_once: false }, now);
+            }
+            Event::Cancel => self.stop_from(0, Stop { reason: Reason::Cancelled, at_once: false }, now),
+            Event::CancelNow => self.stop_from(0, Stop { reason: Reason::Cancelled, at_once: true }, now),
+        }
+        self.keep_deadlines(now);
+        self.advance(now);
+        std::mem::take(&mut self.effects)
     }
 
     /// `on(Event::Woken, ..)` is due no later than this.
     pub fn next_deadline(&self) -> Option<Deadline> {
-        todo!()
+        let kill_at = match &self.phase {
+            Phase::Process(process) => process.kill_at,
+            _ => None,
+        };
+        // Steps nest at most 64 deep, so this is short however many there are.
+        self.stack.iter().filter_map(|frame| frame.deadline).chain(kill_at).min()
     }
 
     pub fn is_finished(&self) -> bool {
-        todo!()
+        matches!(self.phase, Phase::Finished)
     }
 
     /// The outcome of the whole job: final when finished, `Running` before.
     pub fn status(&self) -> Status {
-        todo!()
+        match self.failure() {
+            _ if !self.is_finished() => Status::Running,
+            None => Status::Success,
+            Some(Failure { kind: FailureKind::Cancelled, .. }) => Status::Cancelled,
+            Some(_) => Status::Failure,
+        }
     }
 
     /// Why the job did not succeed: kind, and the original's text (`step "a": step "b": exec: exit status 1`).
     pub fn failure(&self) -> Option<&Failure> {
-        todo!()
+        self.nodes.first()?.failure.as_deref()
     }
 
-    /// The step whose failure failed the job (the innermost), if any.
+    /// The step whose failure failed the job (the innermost), if any. Of a step that could not be loaded, the sequence that it stands in.
     pub fn failed_step(&self) -> Option<StepId> {
-        todo!()
+        self.failed_step
     }
 
     /// Complete at any moment; a view, not a copy.
     pub fn result(&self) -> ResultView<'_> {
-        todo!()
+        ResultView { run: self }
+    }
+
+    fn begin_root(&mut self, planned: &Arc<PlannedDocument>, now: Now) {
+        let snapshot = self.environment.snapshot(None);
+        self.nodes.push(Node { planned: Some(Arc::clone(planned)), ..Node::begun(sequence::kind_of(planned), snapshot, now) });
+        let inputs = invocation::with_defaults(&planned.document.spec, &Object::new());
+        let number = self.numbers.next();
+        let deadline = self.plan.timeout.map(|timeout| Deadline::after(now, timeout));
+        let frame = Frame::root(Arc::clone(planned), inputs.clone().unwrap_or_default(), number, deadline);
+        self.stack.push(frame);
+        self.effects.push(Effect::Started { step: StepId::ROOT });
+        match inputs {
+            Ok(inputs) => {
+                inputs.values().for_each(|value| self.mask(value));
+                self.begin_document(planned, now);
+            }
+            Err(missing) => self.end_step(Some(Failure { kind: FailureKind::BadInput, message: missing.to_string() }), now),
+        }
+    }
+
+    /// # Panics
+    /// The run has finished: nothing of it is called then.
+    fn innermost(&self) -> &Frame {
+        self.stack.last().expect("a run that has not finished has a step")
+    }
+
+    fn innermost_mut(&mut self) -> &mut Frame {
+        self.stack.last_mut().expect("a run that has not finished has a step")
+    }
+
+    fn files_of_innermost(&self) -> StepFiles {
+        self.numbers.files(&self.plan.places.files_dir, self.innermost().files.number)
+    }
+
+    fn mask(&mut self, value: &Value) {
+        if value.holds_sensitive() {
+            let born = self.masks.announce(value);
+            self.effects.extend(born.into_iter().map(|value| Effect::Mask { value }));
+        }
+    }
+
+    fn warn(&mut self, step: StepId, line: String) {
+        self.effects.push(Effect::Say { step, line, warning: true });
     }
 }
 
 /// The result of a run as it is now.
 #[derive(Debug, Clone, Copy)]
 pub struct ResultView<'a> {
-    #[expect(dead_code, reason = "skeleton")]
     run: &'a Run,
-}
-
-impl ResultTree for ResultView<'_> {
-    fn node(&self, _id: StepId) -> StepResult {
-        todo!()
-    }
-
-    fn children(&self, _id: StepId) -> Vec<StepId> {
-        todo!()
-    }
-}
-
-impl ResultView<'_> {
-    /// What a reporter needs to say about a step, without building its environment: cheap.
-    pub fn headline(&self, _id: StepId) -> Headline {
-        todo!()
-    }
 }
 
 /// A step in one line.
@@ -110,3 +242,11 @@ pub enum Kind {
     /// Not loaded (yet).
     Unknown,
 }
+
+/// The first input that a document itself needs and nobody gives.
+pub(crate) fn missing_input(spec: &Spec) -> Option<MissingInput> {
+    invocation::with_defaults(spec, &Object::new()).err()
+}
+
+#[cfg(test)]
+mod tests;

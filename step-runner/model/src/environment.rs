@@ -145,8 +145,22 @@ impl EntryPoint {
     /// Whether steps see the variable `name` of the program's own environment.
     pub fn passes_on(self, name: &str) -> bool {
         const KNOWN: [&str; 16] = [
-            "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "all_proxy", "LANG", "LC_ALL", "LC_CTYPE",
-            "LOGNAME", "USER", "PATH", "SHELL", "TERM", "TMPDIR",
+            "HTTPS_PROXY",
+            "HTTP_PROXY",
+            "NO_PROXY",
+            "https_proxy",
+            "http_proxy",
+            "no_proxy",
+            "all_proxy",
+            "LANG",
+            "LC_ALL",
+            "LC_CTYPE",
+            "LOGNAME",
+            "USER",
+            "PATH",
+            "SHELL",
+            "TERM",
+            "TMPDIR",
         ];
         match self {
             Self::Serve => true,

@@ -1,0 +1,98 @@
+//! The result of a run, asked node by node.
+
+use crate::event::Exit;
+use crate::run::node::Node;
+use crate::run::{Headline, ResultView};
+use std::sync::Arc;
+use step_model::result::{ExecResult, ResultTree, StepId, StepResult};
+use step_model::value::{Object, Value};
+
+impl ResultTree for ResultView<'_> {
+    /// # Panics
+    /// There is no such node: ids come from effects, from [`ResultTree::children`], or are the root's.
+    fn node(&self, id: StepId) -> StepResult {
+        let node = self.find(id);
+        let planned = node.planned.as_ref();
+        let values = |snapshot| self.run.environment.values_at(snapshot);
+        StepResult {
+            name: node.name(),
+            step: node.step.clone(),
+            document: planned.map(|planned| Arc::clone(&planned.document)),
+            inputs: entries(node.inputs.as_ref()),
+            given_env: values(&node.given),
+            env: node.applied.as_ref().map(values).unwrap_or_default(),
+            status: node.status,
+            outputs: entries(node.outputs.as_ref()),
+            exports: entries(node.exports.as_ref()),
+            exec: node.exec.as_ref().map(|exec| ExecResult {
+                command: exec.command.to_vec(),
+                work_dir: exec.work_dir.clone(),
+                exit_code: exit_code(exec.exit).unwrap_or(-1),
+                signal: signal(exec.exit),
+            }),
+            start: Some(node.start),
+            end: node.end,
+            usage: node.exec.as_ref().and_then(|exec| exec.usage),
+            digest: planned.and_then(|planned| planned.digest),
+            provenance: planned.and_then(|planned| planned.provenance.clone()),
+            failure: node.failure.as_deref().cloned(),
+            sensitive_outputs: sensitive_names(node.outputs.as_ref()),
+        }
+    }
+
+    fn children(&self, id: StepId) -> Vec<StepId> {
+        std::iter::successors(self.find(id).first_child, |child| self.find(*child).next_sibling).collect()
+    }
+}
+
+impl<'a> ResultView<'a> {
+    fn find(&self, id: StepId) -> &'a Node {
+        &self.run.nodes[id.0 as usize]
+    }
+
+    /// What a reporter needs to say about a step, without building its environment: cheap.
+    /// # Panics
+    /// There is no such node.
+    pub fn headline(&self, id: StepId) -> Headline {
+        let node = self.find(id);
+        Headline {
+            name: node.name(),
+            parent: (id != StepId::ROOT).then_some(node.parent),
+            depth: node.depth as usize,
+            what: node.kind,
+            status: node.status,
+            failure: node.failure.as_deref().cloned(),
+            exit_code: exit_code(node.exit()),
+            signal: signal(node.exit()),
+            command: node.exec.as_ref().map(|exec| exec.command.to_vec()).unwrap_or_default(),
+            work_dir: node.exec.as_ref().map(|exec| exec.work_dir.clone()),
+            start: Some(node.start),
+            end: node.end,
+            usage: node.exec.as_ref().and_then(|exec| exec.usage),
+            allowed_to_fail: node.allowed_to_fail,
+        }
+    }
+}
+
+fn entries(object: Option<&Arc<Object>>) -> Vec<(Arc<str>, Value)> {
+    object.map(|object| object.iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect()).unwrap_or_default()
+}
+
+fn sensitive_names(outputs: Option<&Arc<Object>>) -> Vec<Arc<str>> {
+    let sensitive = |(name, value): (&Arc<str>, &Value)| value.holds_sensitive().then(|| Arc::clone(name));
+    outputs.map(|outputs| outputs.iter().filter_map(sensitive).collect()).unwrap_or_default()
+}
+
+fn exit_code(exit: Option<Exit>) -> Option<i32> {
+    match exit {
+        Some(Exit::Code(code)) => Some(code),
+        Some(Exit::Signal(_)) | None => None,
+    }
+}
+
+fn signal(exit: Option<Exit>) -> Option<i32> {
+    match exit {
+        Some(Exit::Signal(signal)) => Some(signal),
+        Some(Exit::Code(_)) | None => None,
+    }
+}
