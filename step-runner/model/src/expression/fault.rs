@@ -248,7 +248,11 @@ fn near_key(key: &str, object: &Value) -> Option<String> {
     }
     match entries.len() {
         0 => Some("there is nothing in it".to_owned()),
-        1..=FEW => Some(format!("there is {}", names().map(|name| format!("`{}`", shortened(name))).collect::<Vec<_>>().join(", "))),
+        1..=FEW => Some(format!(
+            "there {} {}",
+            if entries.len() == 1 { "is only" } else { "are" },
+            names().map(|name| format!("`{}`", shortened(name))).collect::<Vec<_>>().join(", ")
+        )),
         _ => None,
     }
 }

@@ -182,6 +182,7 @@ impl<'a> Lexer<'a> {
             '&' => error.with_hint("did you mean `&&`?"),
             '|' => error.with_hint("did you mean `||`?"),
             '=' => error.with_hint("did you mean `==`?"),
+            '?' => error.with_hint("write `condition && this || that`; `that` is also taken when `this` is empty, 0, false or null"),
             '$' => error.with_hint("inside an expression names are written as they are, without `$`"),
             _ => error,
         }

@@ -338,11 +338,17 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, found: &Token, expected: &str) -> ExpressionError {
         if found.kind == TokenKind::End {
             return match self.opened {
-                Some(opened) => not_closed(self.source(), opened),
+                Some(opened) => not_closed(self.source(), opened, self.dialect),
                 None => ExpressionError::new(format!("the expression ends where {expected} is expected"), found.span.range()),
             };
         }
-        ExpressionError::new(format!("expected {expected}, found `{}`", found.span.of(self.source())), found.span.range())
+        let is_close = self.source()[found.span.start()..].starts_with("}}");
+        let word = if is_close { "}}" } else { found.span.of(self.source()) };
+        let error = ExpressionError::new(format!("expected {expected}, found `{word}`"), found.span.range());
+        match word.strip_prefix('.') {
+            Some(index) if !index.is_empty() => error.with_hint(format!("an element stands in brackets, as in `[{index}]`")),
+            _ => error,
+        }
     }
 }
 
@@ -401,9 +407,9 @@ impl Access {
 }
 
 /// The original's text.
-fn not_closed(source: &str, opened: usize) -> ExpressionError {
-    let rest = &source[opened..];
-    let shown = dotted::shortened(rest);
+fn not_closed(source: &str, opened: usize, dialect: Dialect) -> ExpressionError {
+    let shown = dotted::shortened(&source[opened..]);
+    let literal = if dialect == Dialect::Steps { "${{ '${{' }}" } else { "\\${{" };
     ExpressionError::new(format!("the \"{shown}\" is not closed: ${{{{ ... }}}}"), opened.saturating_sub(3)..source.len())
-        .with_hint("write the closing `}}`, or `${{ '${{' }}` for a literal `${{`")
+        .with_hint(format!("write the closing `}}}}`, or `{literal}` for a literal `${{{{`"))
 }

@@ -1,7 +1,13 @@
 //! The cases of the language, and properties of any text.
 
 mod exp;
+mod language;
+mod messages;
 mod moa;
+mod observed;
+mod properties;
+mod reading;
+mod sensitive;
 
 use super::*;
 use serde_json::{Value as Json, json};
