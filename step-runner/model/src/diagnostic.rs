@@ -100,36 +100,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The candidate that was probably meant: at most a third of the letters differ. `None` when nothing is near.
-pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let nearest = |candidate: &&str| distance(&name, &candidate.to_lowercase());
-    let allowed = (name.chars().count() / 3).max(1);
-    let found = candidates.into_iter().min_by_key(nearest)?;
-    (nearest(&found) <= allowed && !(name.chars().count() == 1 && nearest(&found) == 1)).then_some(found)
-}
-
-/// How many letters must be added, left out, changed or swapped with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    // A name that long is no slip of the fingers, and the table grows with both.
-    const LONGEST: usize = 64;
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().take(LONGEST).collect(), right.chars().take(LONGEST).collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let mut cost = (row[j] + usize::from(a != b)).min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                cost = cost.min(before[j - 1] + 1);
-            }
-            next.push(cost);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,16 +111,5 @@ mod tests {
         assert_eq!(place, Place { line: 2, column: 4, span: 9..11 });
         assert_eq!(Lines::of(text).place(text, 400..500), Place { line: 3, column: 1, span: 12..12 });
         assert_eq!(Lines::of("").place("", 0..0), Place { line: 1, column: 1, span: 0..0 });
-    }
-
-    #[test]
-    fn what_was_meant_is_near() {
-        let keys = ["inputs", "outputs", "env", "name"];
-        assert_eq!(closest("inptus", keys), Some("inputs"));
-        assert_eq!(closest("input", keys), Some("inputs"));
-        assert_eq!(closest("Env", keys), Some("env"));
-        assert_eq!(closest("image", keys), None);
-        assert_eq!(closest("x", ["y"]), None);
-        assert_eq!(closest("", keys), None);
     }
 }

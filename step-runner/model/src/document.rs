@@ -3,6 +3,7 @@
 //! Source: agent.md A (GitLab step-runner, `schema/v1`).
 
 pub mod interface;
+pub mod lint;
 pub mod raw;
 pub mod write;
 pub mod yaml;

@@ -2,14 +2,15 @@
 
 use super::raw::{described, place_in_step};
 use super::{Dialect, Spec, Step, ValueTemplate};
-use crate::diagnostic::{Place, Problem, Verdict, closest};
+use crate::diagnostic::{Place, Problem, Verdict};
+use crate::expression::nearest;
 use crate::value::Kind;
 
 /// Checks the inputs that a step gives against those that the callee declares: unknown ones, missing ones, and literals of another type.
 ///
-/// `caller` is the dialect of the document that holds the step. The type of an input is nobody's business in the original: what is an error
-/// in the functions dialect is a warning in that of steps (agent.md K.1 4). With the text of that document each problem is placed where it is.
-pub fn check(step: &Step, callee: &Spec, caller: Dialect, text: Option<&str>) -> Vec<Problem> {
+/// `oddity` is how bad a literal of another type is: [`oddity`] of the document that holds the step. With the text of that document each
+/// problem is placed where it is; without it, at the step.
+pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let place = |path: &[&str], part: Part| place_of(step, text, path, part);
     for (key, value) in &step.inputs {
@@ -23,7 +24,7 @@ pub fn check(step: &Step, callee: &Spec, caller: Dialect, text: Option<&str>) ->
         if let Some(given) = given.filter(|given| *given != input.kind) {
             let message = format!("input \"{name}\" takes {}, not {}", described(input.kind), described(given));
             let place = place(&["inputs", name], Part::Value);
-            let problem = Problem { verdict: severity(caller), ..Problem::error("input-of-other-type", message, place) };
+            let problem = Problem { verdict: oddity, ..Problem::error("input-of-other-type", message, place) };
             problems.push(match hint_for_type(given, input.kind) {
                 Some(hint) => problem.with_hint(hint),
                 None => problem,
@@ -40,6 +41,12 @@ pub fn check(step: &Step, callee: &Spec, caller: Dialect, text: Option<&str>) ->
         }
     }
     problems
+}
+
+/// How bad it is what the original lets pass because nobody looks: types of inputs and outputs, names that occur twice or have no value.
+/// In a file of the functions dialect it is an error. Elsewhere it runs there, if not to its end, so it runs here (agent.md K.1 4, 5, 14).
+pub fn oddity(dialect: Dialect, is_file: bool) -> Verdict {
+    if is_file && dialect == Dialect::Functions { Verdict::Error } else { Verdict::Warning }
 }
 
 /// Which half of an entry is meant.
@@ -59,14 +66,6 @@ pub(super) fn literal_kind(value: &ValueTemplate) -> Option<Kind> {
     }
 }
 
-/// What the original lets pass unseen is an error in the functions dialect only.
-pub(super) fn severity(dialect: Dialect) -> Verdict {
-    match dialect {
-        Dialect::Functions => Verdict::Error,
-        Dialect::Steps => Verdict::Warning,
-    }
-}
-
 fn place_of(step: &Step, text: Option<&str>, path: &[&str], part: Part) -> Option<Place> {
     let whole = step.place.as_ref()?;
     let exact = text.and_then(|text| {
@@ -79,7 +78,7 @@ fn place_of(step: &Step, text: Option<&str>, path: &[&str], part: Part) -> Optio
 
 fn accepted(name: &str, callee: &Spec) -> String {
     let names: Vec<&str> = callee.inputs.iter().map(|(name, _)| &**name).collect();
-    match closest(name, names.iter().copied()) {
+    match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.is_empty() => "the step takes no inputs".into(),
         None => format!("the step takes {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
@@ -112,7 +111,7 @@ mod tests {
             let verdict = if problem.is_error() { "error" } else { "warning" };
             format!("{verdict} {problem}; {}", problem.hint.as_deref().unwrap_or("-"))
         };
-        check(&steps_read[0], &callee.spec, dialect, Some(steps)).iter().map(shown).collect()
+        check(&steps_read[0], &callee.spec, oddity(dialect, true), Some(steps)).iter().map(shown).collect()
     }
 
     #[test]

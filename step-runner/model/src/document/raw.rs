@@ -5,13 +5,16 @@
 mod definition;
 mod invocation;
 mod keys;
+mod outputs;
 mod reader;
 mod reference;
 mod spec;
 mod value;
 
+use super::interface;
+use super::lint::Surroundings;
 use super::yaml::{self, Node};
-use super::{Dialect, Step, StepDocument};
+use super::{Dialect, Spec, Step, StepDocument};
 use crate::diagnostic::{Lines, Place, Problem};
 use crate::value::{Kind, Value};
 pub use invocation::{ACTION_RUNNER_REVISION, ACTION_RUNNER_URL};
@@ -27,13 +30,32 @@ pub struct Reading {
     pub document: Option<Arc<StepDocument>>,
     /// In the order of the text.
     pub problems: Vec<Problem>,
+    /// What can be judged only with the definitions that the steps name: see [`Reading::problems_unless_template`].
+    pub conditional: Vec<Conditional>,
+}
+
+/// A problem of an expression in an input, if the caller evaluates it: a callee may take the input unexpanded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conditional {
+    /// The position of the step in its sequence.
+    pub step: usize,
+    pub input: Arc<str>,
+    pub problem: Problem,
+}
+
+impl Reading {
+    /// The problems of a step's inputs that hold now that its callee is known.
+    pub fn problems_unless_template<'r>(&'r self, step: usize, callee: &'r Spec) -> impl Iterator<Item = &'r Problem> {
+        let is_template = |name: &str| callee.inputs.iter().any(|(input, declared)| **input == *name && declared.template);
+        let holds = move |conditional: &&Conditional| conditional.step == step && !is_template(&conditional.input);
+        self.conditional.iter().filter(holds).map(|conditional| &conditional.problem)
+    }
 }
 
 /// Reads a definition file: two YAML documents. The file's name (or path) decides the dialect, with the rule of agent.md 0.1.
 pub fn read(text: &str, file_name: &str) -> Reading {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
-    let is_function_file = name == "func.yml";
-    read_documents(text, is_function_file.then_some(Dialect::Functions), is_function_file)
+    read_documents(text, (name == "func.yml").then_some(Dialect::Functions), true)
 }
 
 /// Reads the text of a run request: `{}`, `---`, `run: [...]`. `default` is the dialect where no item of `run` uses `func:`.
@@ -49,6 +71,7 @@ pub fn read_steps(text: &str, dialect: Option<Dialect>) -> (Vec<Step>, Vec<Probl
     let root = stream.documents.pop().flatten();
     let dialect = resolve_dialect(dialect, root.as_ref().and_then(Node::as_list));
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
+    reader.around.inputs = Some(Vec::new());
     reader.warn_about_rest(stream.rest);
     let steps = match &root {
         Some(root) => reader.steps(root),
@@ -71,6 +94,7 @@ pub fn read_invocation(text: &str, default: Dialect) -> (Option<Step>, Vec<Probl
     let root = stream.documents.pop().flatten();
     let dialect = resolve_dialect(Some(default), root.as_ref().map(std::slice::from_ref));
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
+    reader.around.inputs = Some(Vec::new());
     reader.warn_about_rest(stream.rest);
     let step = root.as_ref().and_then(|root| reader.unnamed_step(root));
     let problems = reader.into_problems();
@@ -142,17 +166,17 @@ pub(crate) fn described(kind: Kind) -> String {
     }
 }
 
-fn read_documents(text: &str, dialect: Option<Dialect>, is_function_file: bool) -> Reading {
+fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Reading {
     let lines = Lines::of(text);
     let Some(stream) = parse(text, 2, &lines) else {
-        return Reading { document: None, problems: vec![too_large(text.len())] };
+        return Reading { document: None, problems: vec![too_large(text.len())], conditional: Vec::new() };
     };
     let mut documents = stream.documents.into_iter();
     let (first, second) = (documents.next(), documents.next());
     let run = second.iter().flatten().find_map(|root| root.get("run")?.as_list());
     let dialect = resolve_dialect(dialect, run);
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
-    reader.is_function_file = is_function_file;
+    reader.oddity = interface::oddity(dialect, is_file);
     reader.warn_about_rest(stream.rest);
     let spec = match &first {
         Some(Some(root)) => reader.spec(root, second.is_none()),
@@ -165,13 +189,18 @@ fn read_documents(text: &str, dialect: Option<Dialect>, is_function_file: bool) 
     if first.is_some() && second.is_none() {
         reader.report_missing_definition();
     }
+    reader.around = Surroundings {
+        inputs: spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).collect()),
+        ..Surroundings::default()
+    };
     let definition = match &second {
         Some(Some(root)) => reader.definition(root, spec.as_ref()),
         _ => None,
     };
+    let conditional = reader.take_conditional();
     let problems = reader.into_problems();
     let document = spec.zip(definition).filter(|_| !problems.iter().any(Problem::is_error));
-    Reading { document: document.map(|(spec, definition)| Arc::new(StepDocument { dialect, spec, definition })), problems }
+    Reading { document: document.map(|(spec, definition)| Arc::new(StepDocument { dialect, spec, definition })), problems, conditional }
 }
 
 /// `None` when the text is too large.

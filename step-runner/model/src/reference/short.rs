@@ -5,7 +5,7 @@
 
 use super::{GitReference, LocalReference, OciReference, StepReference};
 use crate::document::Dialect;
-use crate::expression::{ExpressionError, Template};
+use crate::expression::{ExpressionError, Template, holds_expression};
 use std::sync::Arc;
 
 /// Why a text is no reference.
@@ -145,11 +145,6 @@ impl OciReference {
         let literal = |text: &str| Template::literal(text);
         Ok(Self { registry: literal(registry), repository: literal(repository), tag: literal(tag), path, file })
     }
-}
-
-/// Only what stands on one line, as in the original.
-fn holds_expression(text: &str) -> bool {
-    text.lines().any(|line| line.find("${{").is_some_and(|open| line[open..].contains("}}")))
 }
 
 /// An `@` that no digest follows.

@@ -34,7 +34,7 @@ const EXEC: Shape = Shape {
 };
 
 impl<'t> Reader<'t> {
-    pub(super) fn definition(&mut self, root: &Node<'t>, _spec: Option<&Spec>) -> Option<Definition> {
+    pub(super) fn definition(&mut self, root: &Node<'t>, spec: Option<&Spec>) -> Option<Definition> {
         if root.is_null() {
             let message = "the second document is empty: at least one of `script`, `action`, `run` or `exec` must be provided";
             self.error_with_hint("missing-kind", root, message, "add `exec:` or `run:`");
@@ -43,6 +43,7 @@ impl<'t> Reader<'t> {
         let fields = self.fields(root, &DEFINITION, Verdict::Warning)?;
         let exec = fields.get("exec");
         let run = fields.get("run").filter(|node| node.as_list() != Some(&[]));
+        self.around.steps = run.and_then(Node::as_list).map_or_else(Vec::new, |items| self.names_of(items));
         let env = fields.get("env").map_or_else(Vec::new, |node| self.env(node));
         let body = match (exec, run) {
             (Some(exec), None) => {
@@ -52,6 +53,9 @@ impl<'t> Reader<'t> {
             (None, Some(run)) => {
                 self.refuse_beside(&fields, "run", &[]);
                 let sequence = self.sequence(run, &fields);
+                if let Some(spec) = spec {
+                    self.compare_outputs(&fields, run, &sequence, spec);
+                }
                 Some(Body::Sequence(sequence))
             }
             (Some(exec), Some(run)) => {

@@ -1,8 +1,9 @@
 //! One item of `run`: an invocation (agent.md A.3, A.4).
 
 use super::keys::{Fields, Shape, listed};
-use super::reader::Reader;
-use crate::diagnostic::Verdict;
+use super::reader::{Reader, Scrutiny};
+use crate::diagnostic::{Problem, Verdict};
+use crate::document::lint;
 use crate::document::yaml::{Content, Node};
 use crate::document::{Action, Dialect, Step, ValueTemplate};
 use crate::expression::Template;
@@ -33,6 +34,9 @@ const ITEM: Shape = Shape {
     ],
 };
 
+/// Inputs of `builtin://docker` that are evaluated in the container.
+const HANDED_OVER: [&str; 2] = ["run", "outputs"];
+
 /// Keys of which an item has exactly one.
 const KINDS: [&str; 6] = ["step", "func", "script", "action", "exec", "run"];
 
@@ -49,8 +53,11 @@ impl<'t> Reader<'t> {
             return Vec::new();
         };
         let mut steps = Vec::with_capacity(items.len());
+        self.around.steps = self.names_of(items);
+        self.around.is_in_step = true;
         let mut first_lines: BTreeMap<Arc<str>, u32> = BTreeMap::new();
-        for item in items {
+        for (number, item) in items.iter().enumerate() {
+            self.around.run_before = number;
             let Some(fields) = self.item(item) else { continue };
             let name = self.name(item, &fields);
             if let Some((name, node)) = name.as_ref().zip(fields.get("name")) {
@@ -63,7 +70,14 @@ impl<'t> Reader<'t> {
             }
             steps.extend(self.step(item, &fields, name.unwrap_or_else(|| "".into())));
         }
+        self.around.run_before = items.len();
+        self.around.is_in_step = false;
         steps
+    }
+
+    /// Also of items that have other problems, so that those who read from them are spared.
+    pub(super) fn names_of(&mut self, items: &[Node<'t>]) -> Vec<Arc<str>> {
+        items.iter().map(|item| self.share(item.get("name").and_then(Node::source_text).unwrap_or_default())).collect()
     }
 
     /// One invocation that stands alone: it needs no name.
@@ -97,11 +111,7 @@ impl<'t> Reader<'t> {
 
     fn report_duplicate_name(&mut self, node: &Node<'t>, message: String) {
         let hint = "`steps.NAME` and `delegate` find only the last one; give each step a name of its own";
-        if self.is_function_file {
-            self.error_with_hint("duplicate-name", node, message, hint);
-        } else {
-            self.warning("duplicate-name", node, message, hint);
-        }
+        self.odd("duplicate-name", node, message, Some(hint.into()));
     }
 
     fn step(&mut self, item: &Node<'t>, fields: &Fields<'_, 't>, name: Arc<str>) -> Option<Step> {
@@ -113,7 +123,7 @@ impl<'t> Reader<'t> {
         }
         let action = self.action(item, fields);
         let env = fields.get("env").map_or_else(Vec::new, |node| self.env(node));
-        let inputs = fields.get("inputs").map_or_else(Vec::new, |node| self.step_inputs(node));
+        let inputs = fields.get("inputs").map_or_else(Vec::new, |node| self.step_inputs(node, action.as_ref()));
         let (action, inputs) = match action? {
             Chosen::Action(action) => (action, inputs),
             Chosen::Github(text) => github_action(text, inputs),
@@ -204,7 +214,12 @@ impl<'t> Reader<'t> {
             self.error("empty-script", node, "`script` is empty: length must be >= 1");
             return None;
         }
-        Some(Chosen::Action(Action::Script(self.template(node, "`script`")?)))
+        let script = self.template(node, "`script`")?;
+        if let Some(finding) = lint::injected(&script) {
+            let place = self.place_within(node, script.source(), finding.span);
+            self.report(Problem::warning(finding.code, finding.message, Some(place)).with_hint(finding.hint));
+        }
+        Some(Chosen::Action(Action::Script(script)))
     }
 
     /// Names and texts, both as the dialect has it.
@@ -218,9 +233,28 @@ impl<'t> Reader<'t> {
         env
     }
 
-    fn step_inputs(&mut self, node: &Node<'t>) -> Vec<(Template, ValueTemplate)> {
-        let named = self.named(node, "`inputs`", "the input");
-        named.into_iter().map(|(key, value)| (key, self.value_template(value))).collect()
+    fn step_inputs(&mut self, node: &Node<'t>, action: Option<&Chosen>) -> Vec<(Template, ValueTemplate)> {
+        let mut inputs = Vec::new();
+        for (key, value) in self.named(node, "`inputs`", "the input") {
+            self.scrutiny = self.scrutiny_of(action, key.source(), value);
+            let value = self.value_template(value);
+            self.scrutiny = Scrutiny::Reported;
+            inputs.push((key, value));
+        }
+        inputs
+    }
+
+    /// Whose names the expressions of an input read: ours, or those of the environment that it is handed to.
+    fn scrutiny_of(&mut self, action: Option<&Chosen>, input: &str, value: &Node<'t>) -> Scrutiny {
+        let Some(Chosen::Action(Action::Reference(reference))) = action else { return Scrutiny::Reported };
+        match reference {
+            StepReference::Builtin { name } if **name == *"docker" && HANDED_OVER.contains(&input) => Scrutiny::Unlooked,
+            StepReference::Builtin { .. } | StepReference::Dist { .. } => Scrutiny::Reported,
+            _ if self.dialect == Dialect::Functions && !matches!(value.content(), Content::Scalar { .. }) => {
+                Scrutiny::UnlessTemplate { step: self.around.run_before, input: self.share(input) }
+            }
+            _ => Scrutiny::Reported,
+        }
     }
 
     /// The entries of a map whose keys are names, or hold expressions where that is allowed.

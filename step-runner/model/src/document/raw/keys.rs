@@ -1,8 +1,9 @@
 //! The keys of a map: known ones are taken, unknown ones are reported with what was probably meant.
 
 use super::reader::Reader;
-use crate::diagnostic::{Problem, Verdict, closest};
+use crate::diagnostic::{Problem, Verdict};
 use crate::document::yaml::Node;
+use crate::expression::nearest;
 
 /// A map of the language: what it is called in messages, and its keys.
 pub(super) struct Shape {
@@ -56,7 +57,7 @@ impl<'t> Reader<'t> {
     fn report_unknown_key(&mut self, key: &Node<'t>, name: &str, shape: &Shape, verdict: Verdict) {
         let hint = match shape.synonyms.iter().find(|(synonym, _)| *synonym == name) {
             Some((_, hint)) => (*hint).to_owned(),
-            None => match closest(name, shape.keys.iter().copied()) {
+            None => match nearest(name, shape.keys.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("{} has the keys {}", shape.name, listed(shape.keys)),
             },

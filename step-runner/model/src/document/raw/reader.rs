@@ -1,7 +1,9 @@
 //! What all parts of reading share: the text, the problems so far, and strings that occur again and again.
 
-use crate::diagnostic::{Lines, Place, Problem};
+use super::Conditional;
+use crate::diagnostic::{Lines, Place, Problem, Verdict};
 use crate::document::Dialect;
+use crate::document::lint::{self, Surroundings};
 use crate::document::yaml::{Node, Span};
 use crate::expression::Template;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,17 +19,50 @@ pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     lines: &'t Lines,
     pub(super) dialect: Dialect,
-    /// The file is `func.yml`: what the original lets pass there only because nobody looked is an error.
-    pub(super) is_function_file: bool,
+    /// How bad it is what the original lets pass because nobody looks.
+    pub(super) oddity: Verdict,
+    /// What expressions can read where the reader is.
+    pub(super) around: Surroundings,
+    /// What becomes of findings about expressions where the reader is.
+    pub(super) scrutiny: Scrutiny,
     problems: Vec<Problem>,
+    conditional: Vec<Conditional>,
     strings: BTreeSet<Arc<str>>,
     templates: BTreeMap<Arc<str>, Template>,
+}
+
+/// What becomes of findings about expressions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scrutiny {
+    Reported,
+    /// Another environment evaluates them, with other names.
+    Unlooked,
+    /// They hold unless the callee takes this input unexpanded.
+    UnlessTemplate {
+        step: usize,
+        input: Arc<str>,
+    },
 }
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str, lines: &'t Lines, dialect: Dialect, problems: Vec<Problem>) -> Self {
         let (strings, templates) = (BTreeSet::new(), BTreeMap::new());
-        Self { text, lines, dialect, is_function_file: false, problems, strings, templates }
+        Self {
+            text,
+            lines,
+            dialect,
+            oddity: Verdict::Warning,
+            around: Surroundings::default(),
+            scrutiny: Scrutiny::Reported,
+            problems,
+            conditional: Vec::new(),
+            strings,
+            templates,
+        }
+    }
+
+    pub(super) fn take_conditional(&mut self) -> Vec<Conditional> {
+        std::mem::take(&mut self.conditional)
     }
 
     /// In the order of the text; what concerns all of it comes first.
@@ -61,6 +96,12 @@ impl<'t> Reader<'t> {
     pub(super) fn warning(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: impl Into<String>) {
         let place = self.place(at.span);
         self.report(Problem::warning(code, message, Some(place)).with_hint(hint));
+    }
+
+    /// What the original lets pass because nobody looks.
+    pub(super) fn odd(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: Option<String>) {
+        let place = self.place(at.span);
+        self.report(Problem { verdict: self.oddity, hint, ..Problem::error(code, message, Some(place)) });
     }
 
     pub(super) fn place(&self, span: Span) -> Place {
@@ -125,7 +166,9 @@ impl<'t> Reader<'t> {
 
     pub(super) fn parsed(&mut self, text: Arc<str>, node: &Node<'t>) -> Template {
         if let Some(template) = self.templates.get(&text) {
-            return template.clone();
+            let template = template.clone();
+            self.scrutinise(&template, node);
+            return template;
         }
         let template = match Template::parse(Arc::clone(&text), self.dialect) {
             Ok(template) => template,
@@ -139,10 +182,34 @@ impl<'t> Reader<'t> {
                 return Template::literal(text);
             }
         };
+        self.scrutinise(&template, node);
         if text.len() <= LONGEST_SHARED {
             self.templates.insert(text, template.clone());
         }
         template
+    }
+
+    /// Reports names that have no value here.
+    pub(super) fn scrutinise(&mut self, template: &Template, node: &Node<'t>) {
+        if self.scrutiny == Scrutiny::Unlooked || template.as_literal().is_some() {
+            return;
+        }
+        for finding in lint::unknown_names(template, &self.around) {
+            let place = self.place_within(node, template.source(), finding.span.clone());
+            let verdict = if finding.is_certain { self.oddity } else { Verdict::Warning };
+            let problem = Problem { verdict, ..Problem::error(finding.code, finding.message, Some(place)).with_hint(finding.hint) };
+            match &self.scrutiny {
+                Scrutiny::UnlessTemplate { step, input } => {
+                    self.conditional.push(Conditional { step: *step, input: Arc::clone(input), problem });
+                }
+                _ => self.report(problem),
+            }
+        }
+        for offset in template.ambiguous_escapes() {
+            let place = self.place_within(node, template.source(), offset..offset + 1);
+            let message = "the backslash stays, and the expression is evaluated";
+            self.report(Problem::warning("escape", message, Some(place)).with_hint("`${{ '${{' }}` writes a literal `${{`"));
+        }
     }
 
     /// The place of some bytes of a scalar's text, which is not always as long in the file as it is when read.

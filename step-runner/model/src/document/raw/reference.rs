@@ -51,6 +51,9 @@ impl<'t> Reader<'t> {
                 return None;
             }
         };
+        if let StepReference::Dynamic(template) = &reference {
+            self.scrutinise(template, node);
+        }
         if let StepReference::Local(local) = &reference
             && let Some(last) = local.path.last()
             && local.file.is_none()

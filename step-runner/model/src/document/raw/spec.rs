@@ -3,9 +3,10 @@
 use super::described;
 use super::keys::{Fields, Shape, is_identifier};
 use super::reader::Reader;
-use crate::diagnostic::{Verdict, closest};
+use crate::diagnostic::Verdict;
 use crate::document::yaml::{Node, boolean};
 use crate::document::{Dialect, Input, Output, Outputs, Spec};
+use crate::expression::nearest;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl<'t> Reader<'t> {
                 return Some(Outputs::Delegate);
             }
             let message = format!("`outputs` is a map of outputs, or the word `delegate`, not `{text}`");
-            match closest(text, ["delegate"]) {
+            match nearest(text, ["delegate"]) {
                 Some(_) => self.error_with_hint("not-a-map", node, message, "did you mean `delegate`?"),
                 None => self.error("not-a-map", node, message),
             }
@@ -153,7 +154,7 @@ impl<'t> Reader<'t> {
             "str" | "text" | "raw_string" => Some("string"),
             "map" | "object" | "dict" | "hash" => Some("struct"),
             "list" | "sequence" => Some("array"),
-            _ => closest(&name, KINDS),
+            _ => nearest(&name, KINDS),
         };
         let message = format!("`{name}` is no type: value must be one of {}", KINDS.map(|kind| format!("\"{kind}\"")).join(", "));
         match (meant, &*name) {

@@ -153,8 +153,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     scalar.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::array),
-            prop::collection::vec(("[ -~\n]{0,8}", inner), 0..4)
-                .prop_map(|entries| Value::object(entries.into_iter().map(|(key, value)| (key, value)))),
+            prop::collection::vec(("[ -~\n]{0,8}", inner), 0..4).prop_map(Value::object),
         ]
     })
 }

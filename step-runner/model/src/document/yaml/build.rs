@@ -207,7 +207,7 @@ fn repeated(entries: &[(Node<'_>, Node<'_>)]) -> Vec<(usize, usize)> {
         return names.iter().filter_map(first).filter(|(at, first)| at != first).collect();
     }
     let mut seen = BTreeMap::new();
-    names.filter_map(|(at, name)| (*seen.entry(name).or_insert(at) != at).then(|| (at, seen[name]))).collect()
+    names.map(|(at, name)| (at, *seen.entry(name).or_insert(at))).filter(|(at, first)| at != first).collect()
 }
 
 fn is_merge_key(key: &Node<'_>) -> bool {

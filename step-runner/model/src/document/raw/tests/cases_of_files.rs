@@ -92,7 +92,7 @@ fn both_documents_are_checked_when_the_first_cannot_be_read() {
 #[test]
 fn inputs_keep_their_types_and_order() {
     let document = sound(
-        "{}\n---\nrun:\n  - name: s\n    step: ./x\n    inputs: {z: 1, a: 1.5, t: on, n: null, l: [1, a], o: {k: \"${{ inputs.x }}\"}, q: \"1\"}\n",
+        "spec: {inputs: {x: {type: string}}}\n---\nrun:\n  - name: s\n    step: ./x\n    inputs: {z: 1, a: 1.5, t: on, n: null, l: [1, a], o: {k: \"${{ inputs.x }}\"}, q: \"1\"}\n",
         "step.yml",
     );
     let inputs: Vec<_> = sequence(&document).steps[0].inputs.iter().map(|(name, value)| (name.source(), value.clone())).collect();

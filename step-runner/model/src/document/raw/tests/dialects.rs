@@ -67,7 +67,7 @@ fn one_invocation_needs_no_name() {
 
 #[test]
 fn keys_hold_expressions_in_the_functions_dialect_only() {
-    let text = "{}\n---\nrun: [{name: a, step: ./x, env: {\"P_${{ inputs.n }}\": v}, inputs: {\"${{ inputs.n }}\": v}}]\n";
+    let text = "spec: {inputs: {n: {type: string}}}\n---\nrun: [{name: a, step: ./x, env: {\"P_${{ inputs.n }}\": v}, inputs: {\"${{ inputs.n }}\": v}}]\n";
     let document = sound(text, "func.yml");
     assert_eq!(sequence(&document).steps[0].env[0].0.source(), "P_${{ inputs.n }}");
     assert_refused(&read(text, "step.yml"), "the variable `P_${{ inputs.n }}` is not a name");

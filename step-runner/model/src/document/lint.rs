@@ -1,0 +1,211 @@
+//! What can be said about expressions before anything runs: names that nobody gives a value, and texts that a value can break.
+
+use super::{Action, Body, StepDocument};
+use crate::diagnostic::Problem;
+use crate::expression::{Path, Template, nearest};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an expression can read from, in both dialects (agent.md C.2, C.7).
+const CONTEXTS: [&str; 10] = ["env", "vars", "job", "inputs", "steps", "func_dir", "step_dir", "work_dir", "output_file", "export_file"];
+
+/// What is known of the names that an expression at one place can read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Surroundings {
+    /// `None`: not known.
+    pub(super) inputs: Option<Vec<Arc<str>>>,
+    /// Every step of the sequence, in its order.
+    pub(super) steps: Vec<Arc<str>>,
+    /// How many of them have run at this place.
+    pub(super) run_before: usize,
+    /// The place is in a step of the sequence: the one after those that have run.
+    pub(super) is_in_step: bool,
+}
+
+/// Something that is wrong with a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) hint: String,
+    /// Bytes of the template's source.
+    pub(super) span: Range<usize>,
+    /// Nothing gives a value: to evaluate it is an error. `||` may still pick its other side.
+    pub(super) is_certain: bool,
+}
+
+/// Names in a template that have no value where it is evaluated.
+pub(super) fn unknown_names(template: &Template, around: &Surroundings) -> Vec<Finding> {
+    if template.as_literal().is_some() {
+        return Vec::new();
+    }
+    let is_certain = !template.source().contains("||") && !template.source().contains("&&");
+    let finding = |path: &Path| {
+        let (code, parts, message, hint) = around.unknown(path)?;
+        Some(Finding { code, message, hint, span: span_of(template.source(), path, parts), is_certain })
+    };
+    template.paths().iter().filter_map(finding).collect()
+}
+
+/// The first value that becomes a part of a script's text: whoever chooses it can run commands (agent.md K.1 40).
+pub(super) fn injected(script: &Template) -> Option<Finding> {
+    let paths = script.paths();
+    let from_outside = |path: &&Path| matches!(&*path.parts[0], "inputs" | "steps" | "vars" | "job");
+    let first = paths.iter().find(from_outside)?;
+    let shown = first.parts.join(".");
+    let name = variable_name(first.parts.last().map_or("", |part| part));
+    Some(Finding {
+        code: "script-injection",
+        message: format!("the value of `{shown}` becomes a part of the script and can hold commands"),
+        hint: format!("pass it as a variable: `env: {{{name}: \"${{{{ {shown} }}}}\"}}`, and write `\"${name}\"` in the script"),
+        span: span_of(script.source(), first, first.parts.len()),
+        is_certain: false,
+    })
+}
+
+/// Job variables that a script names as if they were in its environment, where they are not (agent.md K.1 28).
+pub fn job_variables_in_scripts(
+    document: &StepDocument,
+    is_variable: &dyn Fn(&str) -> bool,
+    is_in_environment: &dyn Fn(&str) -> bool,
+) -> Vec<Problem> {
+    let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
+    let mut problems = Vec::new();
+    for step in &sequence.steps {
+        let Action::Script(script) = &step.action else { continue };
+        let is_given = |name: &str| {
+            let mut given = document.definition.env.iter().chain(&step.env);
+            is_in_environment(name) || given.any(|(key, _)| key.as_literal().is_none_or(|key| key == name))
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for name in shell_variables(script.source()) {
+            if seen.contains(&name) || !is_variable(name) || is_given(name) || script.source().contains(&format!("{name}=")) {
+                continue;
+            }
+            seen.push(name);
+            let message = format!("`{name}` is a job variable, and not in the environment of the script");
+            problems.push(
+                Problem::warning("job-variable-in-script", message, step.place.clone())
+                    .with_hint(format!("pass it on: `env: {{{name}: \"${{{{ vars.{name} }}}}\"}}`")),
+            );
+        }
+    }
+    problems
+}
+
+type Unknown = (&'static str, usize, String, String);
+
+impl Surroundings {
+    /// Code, how many parts of the path are meant, message and hint.
+    fn unknown(&self, path: &Path) -> Option<Unknown> {
+        let name = |at: usize| path.parts.get(at).map(|part| &**part);
+        match name(0)? {
+            "inputs" => self.unknown_input(name(1)?),
+            "steps" => self.unknown_step(name(1)?).or_else(|| unknown_part_of_step(name(1)?, name(2)?)),
+            context if CONTEXTS.contains(&context) => None,
+            other => Some(("unknown-context", 1, format!("there is no `{other}` to read from"), self.hint_for_context(other))),
+        }
+    }
+
+    fn unknown_input(&self, name: &str) -> Option<Unknown> {
+        let inputs = self.inputs.as_ref().filter(|inputs| !inputs.iter().any(|input| **input == *name))?;
+        let hint = match nearest(name, inputs.iter().map(|input| &**input)) {
+            Some(near) => format!("did you mean `inputs.{near}`?"),
+            None if inputs.is_empty() => "no inputs are declared in the first document".into(),
+            None => format!("declared are {}", listed(inputs)),
+        };
+        Some(("unknown-input-read", 2, format!("there is no input `{name}`"), hint))
+    }
+
+    fn unknown_step(&self, name: &str) -> Option<Unknown> {
+        let before = &self.steps[..self.run_before];
+        if before.iter().any(|step| **step == *name) {
+            return None;
+        }
+        let own = self.steps.get(self.run_before).filter(|_| self.is_in_step);
+        let (message, hint) = if own.is_some_and(|own| **own == *name) {
+            ("a step cannot read its own outputs".into(), "read them in a later step, or in `outputs` of the sequence".into())
+        } else if self.steps.iter().any(|step| **step == *name) {
+            (format!("step `{name}` has not run yet at this place"), "move it before this one".into())
+        } else {
+            let hint = match nearest(name, before.iter().map(|step| &**step)) {
+                Some(near) => format!("did you mean `steps.{near}`?"),
+                None if before.is_empty() => "no step has run at this place".into(),
+                None => format!("before this one run {}", listed(before)),
+            };
+            (format!("there is no step `{name}`"), hint)
+        };
+        Some(("unknown-step", 2, message, hint))
+    }
+
+    fn hint_for_context(&self, name: &str) -> String {
+        let is = |names: &[Arc<str>]| names.iter().any(|known| **known == *name);
+        if is(self.inputs.as_deref().unwrap_or_default()) {
+            return format!("did you mean `inputs.{name}`?");
+        }
+        if is(&self.steps) {
+            return format!("did you mean `steps.{name}.outputs`?");
+        }
+        if name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_') {
+            return format!("did you mean `vars.{name}`, or `env.{name}`?");
+        }
+        match nearest(name, CONTEXTS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if matches!(name, "variables" | "secrets") => "did you mean `vars`?".into(),
+            None => "known are `env`, `vars`, `inputs`, `steps`, `work_dir`, `func_dir`, `output_file` and `export_file`".into(),
+        }
+    }
+}
+
+fn unknown_part_of_step(step: &str, part: &str) -> Option<Unknown> {
+    let message = format!("a step has nothing but `outputs` to read: there is no `{part}`");
+    (part != "outputs").then(|| ("unknown-part-of-step", 3, message, format!("`steps.{step}.outputs.{part}` reads an output of that name")))
+}
+
+/// The first parts of a path as they are written; with brackets and blanks in between, only the first name.
+fn span_of(source: &str, path: &Path, parts: usize) -> Range<usize> {
+    let dotted = path.parts[..parts.min(path.parts.len())].join(".");
+    let is_dotted = source.get(path.offset..).is_some_and(|rest| rest.starts_with(&dotted));
+    let length = if is_dotted { dotted.len() } else { path.parts[0].len() };
+    path.offset..path.offset + length
+}
+
+/// Names behind a `$` in a text for the shell, but not those in `${{ }}`.
+fn shell_variables(script: &str) -> impl Iterator<Item = &str> {
+    script.match_indices('$').filter_map(|(at, _)| {
+        let rest = script[at + 1..].strip_prefix('{').unwrap_or(&script[at + 1..]);
+        let length = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        Some(&rest[..length]).filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
+    })
+}
+
+/// `output-path` as the name of a variable: `OUTPUT_PATH`.
+fn variable_name(name: &str) -> String {
+    let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' }).collect();
+    if name.starts_with(|first: char| first.is_ascii_alphabetic()) { name } else { format!("VALUE{name}") }
+}
+
+fn listed(names: &[Arc<str>]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Dialect;
+    use crate::document::raw::read_job;
+
+    #[test]
+    fn a_job_variable_in_a_script_is_named_once() {
+        let text = "{}\n---\nenv: {CI_GIVEN: x}\nrun:\n  - name: a\n    script: |\n      echo $CI_X ${CI_X} $CI_GIVEN $HOME $CI_SET ${{ vars.CI_Y }} $CI_ENV\n      CI_SET=1\n";
+        let document = read_job(text, Dialect::Functions).document.unwrap();
+        let problems = job_variables_in_scripts(&document, &|name| name.starts_with("CI_"), &|name| name == "CI_ENV");
+        let shown: Vec<String> = problems.iter().map(|problem| format!("{problem}; {}", problem.hint.as_deref().unwrap_or("-"))).collect();
+        assert_eq!(
+            shown,
+            [
+                "line 5, column 5: `CI_X` is a job variable, and not in the environment of the script; pass it on: `env: {CI_X: \"${{ vars.CI_X }}\"}`"
+            ]
+        );
+    }
+}
