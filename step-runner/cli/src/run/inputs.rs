@@ -2,10 +2,10 @@
 
 use super::settings::GivenInput;
 use crate::exit::Complaint;
-use step_model::diagnostic::closest;
 use step_model::document::raw::read_value;
 use step_model::document::{Dialect, Input, Spec, ValueTemplate};
 use step_model::expression::Template;
+use step_model::expression::nearest;
 use step_model::value::{Data, Kind, Value};
 
 /// The inputs as an invocation has them. `elsewhere` are the names of inputs that the invocation has already. Without a spec nobody knows the types: values are then read as YAML says.
@@ -46,7 +46,7 @@ fn declared<'a>(spec: &'a Spec, name: &str) -> Option<&'a Input> {
 
 fn unknown(name: &str, known: Vec<&str>) -> Complaint {
     let problem = Complaint::new(format!("the step has no input `{name}`"));
-    match closest(name, known.iter().copied()) {
+    match nearest(name, known.iter().copied()) {
         Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
         None if known.is_empty() => problem.with_hint("it takes no inputs"),
         None => problem.with_hint(format!("its inputs are `{}`", known.join("`, `"))),
