@@ -74,9 +74,11 @@ fn word_without_accident(word: &str) -> String {
     word.to_owned()
 }
 
-/// `12ms`, `1.20s`, `3µs`; also the number and unit as two words lose their number: `0.3` stays, since it may be a value.
+/// `12ms`, `1.20s`, `2m05s`, `1h02m`.
 fn is_duration(word: &str) -> bool {
-    ["µs", "ms", "s", "m"].iter().any(|unit| word.strip_suffix(unit).is_some_and(is_number))
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && word.ends_with(['s', 'm'])
+        && word.chars().all(|c| c.is_ascii_digit() || ".hmsµ".contains(c))
 }
 
 fn is_size(word: &str) -> bool {
