@@ -13,8 +13,11 @@ mod job;
 mod payload;
 pub mod recognise;
 pub mod replaced;
+mod steps_text;
 mod translate;
 mod variables;
+
+pub use steps_text::steps_text;
 
 use std::collections::BTreeMap;
 use step_model::diagnostic::Problem;

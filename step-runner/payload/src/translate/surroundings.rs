@@ -5,7 +5,7 @@ mod builtin;
 use crate::job::{Cache, Image, Job};
 use crate::variables::Variables;
 use crate::{Here, NotDone};
-use builtin::{archive_step, builtin_step, handover};
+use builtin::{archive_step, container_step, handover};
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, ScriptLegacy, Step};
 
@@ -73,7 +73,7 @@ impl Surroundings<'_> {
         if self.has("service") {
             for (index, service) in self.job.services.iter().enumerate() {
                 let service = self.expanded(service);
-                self.before.push(builtin_step(&format!("service_{}", index + 1), "service", &service));
+                self.before.push(container_step(&format!("service_{}", index + 1), "service", &service));
             }
             return;
         }
@@ -85,7 +85,7 @@ impl Surroundings<'_> {
     }
 
     fn checkout(&mut self) {
-        let Some(git) = &self.job.git else { return };
+        let Some(git) = &self.job.git else { return self.hooks_are_not_run() };
         if self.has("checkout") {
             self.hook("pre_get_sources_script");
             self.before.push(builtin::checkout_step(self.job, git));
@@ -97,6 +97,10 @@ impl Surroundings<'_> {
         let reference = if git.reference.is_empty() { String::new() } else { format!(" of `{}`", git.reference) };
         let what = format!("{commit}{reference} is not checked out: the current work tree stands in for it");
         self.not_done("checkout", what, "check that commit out beforehand to run the same");
+        self.hooks_are_not_run();
+    }
+
+    fn hooks_are_not_run(&mut self) {
         if !self.job.hooks.is_empty() {
             let names = listed(self.job.hooks.iter().map(|hook| hook.name.clone()));
             self.not_done("hooks", format!("nothing is checked out, so these hooks are not run: {names}"), "run what they do beforehand");

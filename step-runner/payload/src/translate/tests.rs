@@ -162,7 +162,28 @@ fn what_a_laptop_does_not_do_is_named_once_each() {
     let translation = steps_of(FULL, &laptop(), &no_values()).expect("a translation");
     assert_eq!(translation.missing, ["DATABASE_PASSWORD"]);
     assert_eq!(translation.commit.as_deref(), Some("2f4b1c0d9e8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"));
-    insta::assert_snapshot!(not_done(&translation), @"");
+    insta::assert_snapshot!(not_done(&translation), @r"
+    image: the image `registry.example/rust:release` is ignored: the job runs on this machine, with its tools
+      install what the job needs, or leave `--ignore-image` out where containers can be had
+    services: 2 services are not started: `postgres:16`, `redis:7`
+      start what the job needs beforehand, and give its address with `--env NAME=VALUE`
+    checkout: commit `2f4b1c0d9e8a` of `main` is not checked out: the current work tree stands in for it
+      check that commit out beforehand to run the same
+    hooks: nothing is checked out, so these hooks are not run: `pre_get_sources_script`
+      run what they do beforehand
+    cache: 2 caches are neither restored nor saved: `cargo-main-protected`, `integration tests/main`
+      what its paths hold in the work tree is used as it is
+    dependencies: the artifacts of 1 earlier job are not downloaded: `build`
+      put the files that the job needs into the work tree
+    artifacts: artifacts are not uploaded: `target/release/harbour`, `report.xml`
+      they stay in the work tree
+    credentials: nothing logs in to these registries: `registry.example`
+      `docker login` beforehand where the job needs it
+    token: the token of the job has ended with the job that it was made for: what uses `CI_JOB_TOKEN` is refused by GitLab
+      give one of your own as `CI_JOB_TOKEN` with `--secrets FILE`
+    policy_options: the policy `compliance` put this job into its pipeline; its rules for variables are not applied
+      give the values that the policy would set with `--secrets FILE`
+    ");
 }
 
 #[test]
@@ -178,8 +199,80 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
     let builtins = ["checkout", "cache", "artifact", "docker", "service"].map(str::to_owned).to_vec();
     let here = Here { builtins, live: true, ignore_image: false, ..laptop() };
     let translation = steps_of(FULL, &here, &BTreeMap::from([("DATABASE_PASSWORD".into(), "p".into())])).expect("a translation");
-    insta::assert_snapshot!(all_shown(&translation), @"");
-    insta::assert_snapshot!(not_done(&translation), @"");
+    insta::assert_snapshot!(all_shown(&translation), @r#"
+    service_1: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
+      aliases: ["db", "database"]
+      command: ["postgres", "-c", "fsync=off"]
+      image: "postgres:16"
+      variables: {POSTGRES_PASSWORD: "x"}
+    service_2: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
+      image: "redis:7"
+    pre_get_sources_script: script_legacy (echo) ["echo before sources"] when OnSuccess, allow_failure No, timeout None, env 16
+    checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 0
+      allow_fetch: true
+      before_sha: "0000000000000000000000000000000000000000"
+      depth: 20
+      ref: "main"
+      ref_type: "branch"
+      refspecs: ["+refs/pipelines/1462033113:refs/pipelines/1462033113", "+refs/heads/main:refs/remotes/origin/main"]
+      repo_object_format: "sha1"
+      sha: "2f4b1c0d9e8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
+      repo_url: (sensitive)
+      settings: {}
+    restore_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 0
+      action: "restore"
+      fallback_keys: ["cargo-main"]
+      key: "cargo-main-protected"
+      paths: [".cargo/"]
+      untracked: false
+    restore_cache_2: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 0
+      action: "restore"
+      key: "integration tests/main"
+      paths: ["target/"]
+      untracked: false
+    download_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure Any, timeout None, env 0
+      action: "download"
+      filename: "artifacts.zip"
+      id: 7391455519
+      name: "build"
+      token: (sensitive)
+    job: Builtin { name: "docker" } when OnSuccess, allow_failure No, timeout None, env 0
+      entrypoint: [""]
+      image: "registry.example/rust:release"
+      platform: "linux/amd64"
+      pull_policy: ["if-not-present"]
+      user: "1000"
+      run: [{name: "script", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: false, debug_trace: false, echo: true, job_status: false, script: ["echo before", "make test SUITE=fast SHARDS=4", "if true; then\n  echo \"many lines\"\nfi"], timeout: 2400, when: "on_success"}}, {name: "release", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: false, debug_trace: false, echo: true, job_status: false, script: ["release-cli create --name \"release\""], timeout: 2400, when: "on_success"}}, {name: "after_script", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: true, debug_trace: false, echo: true, job_status: true, script: ["echo \"ended: $CI_JOB_STATUS\""], timeout: 300, when: "always"}}]
+    archive_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure No, timeout None, env 0
+      action: "archive"
+      fallback_keys: ["cargo-main"]
+      key: "cargo-main-protected"
+      paths: [".cargo/"]
+      untracked: false
+    upload_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure No, timeout None, env 0
+      action: "upload"
+      exclude: ["**/*.d"]
+      expire_in: "1 week"
+      format: "zip"
+      name: "binaries"
+      paths: ["target/release/harbour"]
+      type: "archive"
+      untracked: false
+      token: (sensitive)
+    upload_artifacts_2: Builtin { name: "artifact" } when Always, allow_failure No, timeout None, env 0
+      action: "upload"
+      expire_in: "1 week"
+      format: "gzip"
+      name: "junit.xml"
+      paths: ["report.xml"]
+      type: "junit"
+      untracked: false
+      token: (sensitive)
+    "#);
+    insta::assert_snapshot!(not_done(&translation), @r"
+    policy_options: the policy `compliance` put this job into its pipeline; its rules for variables are not applied
+      give the values that the policy would set with `--secrets FILE`
+    ");
 }
 
 #[test]

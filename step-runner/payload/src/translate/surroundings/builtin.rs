@@ -18,6 +18,15 @@ pub(super) fn builtin_step(name: &str, builtin: &str, inputs: &impl Serialize) -
     step
 }
 
+/// A step that starts a container: what GitLab calls the image's name is `image` here.
+pub(super) fn container_step(name: &str, builtin: &str, image: &Image) -> Step {
+    let mut step = builtin_step(name, builtin, image);
+    if let Some((key, _)) = step.inputs.iter_mut().find(|(key, _)| key.source() == "name") {
+        *key = Template::literal("image");
+    }
+    step
+}
+
 /// `builtin://cache` and `builtin://artifact` do several things; `action` says which.
 pub(super) fn archive_step(name: &str, builtin: &str, action: &str, inputs: &impl Serialize) -> Step {
     let mut step = builtin_step(name, builtin, inputs);
@@ -47,10 +56,7 @@ pub(super) fn checkout_step(job: &Job, git: &Git) -> Step {
 /// The job's own steps inside a container: `builtin://docker` takes them as a template (decisions, Handover). The sequence inside decides by the conditions
 /// of its items, so the step itself has none.
 pub(super) fn handover(job: &Job, image: &Image, own: &[Step], problems: &mut Vec<Problem>) -> Step {
-    let mut step = builtin_step("job", "docker", image);
-    if let Some((key, _)) = step.inputs.iter_mut().find(|(key, _)| key.source() == "name") {
-        *key = Template::literal("image");
-    }
+    let mut step = container_step("job", "docker", image);
     let run = if job.run.is_empty() {
         ValueTemplate::Array(own.iter().map(script_item).collect())
     } else {
