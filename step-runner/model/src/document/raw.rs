@@ -97,7 +97,10 @@ pub fn read_invocation(text: &str, default: Dialect) -> (Option<Step>, Vec<Probl
     reader.around.inputs = Some(Vec::new());
     reader.warn_about_rest(stream.rest);
     let step = root.as_ref().and_then(|root| reader.unnamed_step(root));
-    let problems = reader.into_problems();
+    let mut problems = reader.into_problems();
+    if step.is_none() && problems.is_empty() {
+        problems.push(Problem::error("no-step", "the text names no step", None).with_hint("write `step: ./my-step`"));
+    }
     let is_sound = !problems.iter().any(Problem::is_error);
     (step.filter(|_| is_sound), problems)
 }
