@@ -33,6 +33,8 @@ pub struct Here {
     pub ignore_image: bool,
     /// Variables that the place adds, such as `CI_PROJECT_DIR`; those of the job win.
     pub predefined: BTreeMap<String, String>,
+    /// Variables that whoever runs the job gives (`--job`); they win over those of the job and are taken as they are.
+    pub given: BTreeMap<String, String>,
     /// The dialect of a job's `run:` list. `None`: functions.
     pub dialect: Option<Dialect>,
     /// GitLab waits for this job now, so its token is valid. Not so for a payload that was saved and is run again.

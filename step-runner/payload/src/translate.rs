@@ -26,9 +26,10 @@ pub(crate) fn translate(
     place_of: &dyn Fn(&str) -> Option<Place>,
 ) -> Result<Translation, Vec<Problem>> {
     let mut problems = check(&job, place_of);
+    give(&mut job, &here.given);
     let missing = replaced::restore(&mut job, supplied);
     add_predefined(&mut job, here);
-    inputs::expand(&mut job, &mut problems);
+    inputs::expand(&mut job, &mut problems, place_of);
     let variables = handed_on(&job, &mut problems);
     let own = own_steps::of(&job, here, &mut problems, place_of);
     let around = surroundings::of(&job, here, own, &mut problems);
@@ -63,6 +64,15 @@ fn check(job: &Job, place_of: &dyn Fn(&str) -> Option<Place>) -> Vec<Problem> {
         problems.push(Problem::warning("nothing-to-run", "the job has neither `run` nor a script: nothing will be done", None));
     }
     problems
+}
+
+/// A given value takes the place of the job's own; whether it is masked or a file stays.
+fn give(job: &mut Job, given: &BTreeMap<String, String>) {
+    for (key, value) in given {
+        let known = job.variable(key).cloned().unwrap_or_default();
+        job.variables.push(JobVariable { key: key.clone(), value: value.clone(), raw: true, ..known });
+    }
+    job.keep_last_of_each_name();
 }
 
 /// What the place adds comes first: the job's own variables win.

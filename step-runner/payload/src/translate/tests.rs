@@ -1,7 +1,10 @@
 use super::*;
 use crate::{NotDone, payload, steps_of};
+use proptest::prelude::{prop_assert_eq, prop_assume, proptest};
 use std::fmt::Write as _;
 use step_model::document::{Action, AllowFailure, Body, Step, ValueTemplate};
+use step_model::expression::Scope;
+use step_model::value::Value;
 
 const FULL: &str = include_str!("../../fixtures/full.json");
 const MERGE_REQUEST: &str = include_str!("../../fixtures/merge-request.json");
@@ -353,6 +356,81 @@ fn a_token_that_was_given_is_not_called_expired() {
     };
     assert_eq!(parts(&no_values()), ["token"]);
     assert_eq!(parts(&BTreeMap::from([("CI_JOB_TOKEN".into(), "new".into())])), [""; 0]);
+}
+
+/// What the engine knows when it evaluates the environment of a script.
+struct Variables(BTreeMap<String, Value>);
+
+impl Scope for Variables {
+    fn context(&self, name: &str) -> Option<Value> {
+        (name == "vars").then(|| Value::object(self.0.iter().map(|(key, value)| (key.as_str(), value.clone()))))
+    }
+}
+
+/// The environment as the shell gets it; files lie in `/files`.
+fn environment(translation: &Translation) -> BTreeMap<String, Value> {
+    let of = |variable: &Variable| {
+        let value = if variable.file { format!("/files/{}", variable.key) } else { variable.value.to_string() };
+        (variable.key.to_string(), Value::from(value).marked(variable.masked))
+    };
+    let scope = Variables(translation.request.variables.iter().map(of).collect());
+    let evaluated = steps(translation)[0].env.iter().map(|(key, value)| {
+        let value = value.evaluate_text(&scope).unwrap_or_else(|error| panic!("{}: {error}", value.source()));
+        (key.as_literal().expect("a name").to_owned(), value)
+    });
+    evaluated.collect()
+}
+
+#[test]
+fn the_environment_of_a_merge_request_reaches_the_shell_unchanged() {
+    let mut payload: serde_json::Value = serde_json::from_str(MERGE_REQUEST).expect("JSON");
+    payload["run"] = serde_json::Value::Null;
+    payload["steps"] = serde_json::json!([{"name": "script", "script": ["env"]}]);
+    let translation =
+        steps_of(&payload.to_string(), &Here::default(), &BTreeMap::from([("SENTRY_KEY".into(), "k".into())])).expect("a translation");
+    let environment = environment(&translation);
+    assert_eq!(environment.len(), translation.request.variables.len());
+    for variable in &translation.request.variables {
+        assert_eq!(environment[&*variable.key].as_str(), Some(&*variable.value), "{}", variable.key);
+    }
+}
+
+#[test]
+fn a_masked_variable_stays_marked_in_the_environment() {
+    let translation = steps_of(FULL, &laptop(), &no_values()).expect("a translation");
+    let environment = environment(&translation);
+    assert!(environment["DEPLOY_KEY"].is_sensitive() && !environment["MODE"].is_sensitive());
+    assert_eq!(environment["KUBECTL"].as_str(), Some("kubectl --kubeconfig=/files/KUBECONFIG"));
+}
+
+#[test]
+fn what_a_person_gives_wins_and_is_not_expanded() {
+    let json = r#"{"steps": [{"name": "script", "script": ["a"]}], "variables": [{"key": "A", "value": "[MASKED A]", "masked": true}, {"key": "B", "value": "$A/$N"}]}"#;
+    let given = BTreeMap::from([("A".to_owned(), "$x".to_owned()), ("N".to_owned(), "new".to_owned())]);
+    let translation = steps_of(json, &Here { given, ..Here::default() }, &no_values()).expect("a translation");
+    assert_eq!((value(&translation, "A"), value(&translation, "B"), value(&translation, "N")), ("$x", "$x/new", "new"));
+    assert!(
+        translation.missing.is_empty() && translation.request.variables.iter().any(|variable| &*variable.key == "A" && variable.masked)
+    );
+    assert_eq!(environment(&translation)["N"].as_str(), Some("new"));
+}
+
+proptest! {
+    /// Whatever stands around the path of a file, the shell gets it as it was written.
+    #[test]
+    fn a_value_around_a_file_variable_reaches_the_shell(before in "[^$]*", after in "([^$A-Za-z0-9_][^$]*)?") {
+        let variables = serde_json::json!([{"key": "F", "value": "x", "file": true}, {"key": "A", "value": format!("{before}$F{after}")}]);
+        prop_assume!(!before.contains(['\0']) && !after.contains('\0'));
+        let json = serde_json::json!({"steps": [{"name": "script", "script": ["a"]}], "variables": variables}).to_string();
+        let environment = environment(&translated(&json));
+        prop_assert_eq!(environment["A"].as_str(), Some(&*format!("{before}/files/F{after}")));
+    }
+
+    #[test]
+    fn any_text_is_translated_without_a_panic(text in "\\PC*", run in "\\PC{0,40}") {
+        let _ = steps_of(&text, &Here::default(), &no_values());
+        let _ = steps_of(&serde_json::json!({"run": run}).to_string(), &Here::default(), &no_values());
+    }
 }
 
 #[test]
