@@ -1,10 +1,12 @@
 //! Whether an invocation fits what it calls, as far as that can be seen before anything runs.
 
-use super::raw::{described, place_in_step};
-use super::{Dialect, Spec, Step, ValueTemplate};
-use crate::diagnostic::{Place, Problem, Verdict};
-use crate::expression::nearest;
+use super::raw::{described, place_of_key, place_of_value};
+use super::{Action, Dialect, Output, Outputs, Sequence, Spec, Step, ValueTemplate};
+use crate::diagnostic::{Lines, Place, Problem, Verdict};
+use crate::expression::{Path, Template, nearest};
+use crate::reference::StepReference;
 use crate::value::Kind;
+use std::sync::Arc;
 
 /// Checks the inputs that a step gives against those that the callee declares: unknown ones, missing ones, and literals of another type.
 ///
@@ -12,18 +14,19 @@ use crate::value::Kind;
 /// problem is placed where it is; without it, at the step.
 pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let place = |path: &[&str], part: Part| place_of(step, text, path, part);
+    let place = |find: Find, path: &[&str]| place_of(step, text, find, path);
     for (key, value) in &step.inputs {
         let Some(name) = key.as_literal() else { continue };
         let Some((_, input)) = callee.inputs.iter().find(|(declared, _)| **declared == *name) else {
             let message = format!("step does not accept input with name \"{name}\"");
-            problems.push(Problem::error("unknown-input", message, place(&["inputs", name], Part::Key)).with_hint(accepted(name, callee)));
+            problems
+                .push(Problem::error("unknown-input", message, place(place_of_key, &["inputs", name])).with_hint(accepted(name, callee)));
             continue;
         };
         let given = literal_kind(value);
         if let Some(given) = given.filter(|given| *given != input.kind) {
             let message = format!("input \"{name}\" takes {}, not {}", described(input.kind), described(given));
-            let place = place(&["inputs", name], Part::Value);
+            let place = place(place_of_value, &["inputs", name]);
             let problem = Problem { verdict: oddity, ..Problem::error("input-of-other-type", message, place) };
             problems.push(match hint_for_type(given, input.kind) {
                 Some(hint) => problem.with_hint(hint),
@@ -37,8 +40,40 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
         for (name, input) in callee.inputs.iter().filter(|(name, input)| input.default.is_none() && !is_given(name)) {
             let message = format!("input \"{name}\" required, but not defined");
             let hint = format!("add `{name}` to `inputs`: {}", described(input.kind));
-            problems.push(Problem::error("missing-input", message, place(&["inputs"], Part::Key)).with_hint(hint));
+            problems.push(Problem::error("missing-input", message, place(place_of_key, &["inputs"])).with_hint(hint));
         }
+    }
+    problems
+}
+
+/// Checks the outputs that a sequence reads from its steps against those that they declare. `callees`: one for each step, in its order; `None`
+/// where it is not known. `oddity`: as for [`check`].
+pub fn check_reads(sequence: &Sequence, callees: &[Option<&Spec>], oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut look = |template: &Template, place: Option<&Place>| {
+        for path in template.paths() {
+            let [context, step, part, output, ..] = path.parts.as_slice() else { continue };
+            if **context != *"steps" || **part != *"outputs" {
+                continue;
+            }
+            // of two steps with one name, the later one is found
+            let known = sequence.steps.iter().zip(callees).rev().find(|(called, _)| called.name == *step).and_then(|(_, callee)| *callee);
+            let Some(Outputs::Declared(declared)) = known.map(|spec| &spec.outputs) else { continue };
+            if declared.iter().any(|(name, _)| name == output) {
+                continue;
+            }
+            let is_certain = !template.source().contains("||") && !template.source().contains("&&");
+            let verdict = if is_certain { oddity } else { Verdict::Warning };
+            let message = format!("step `{step}` has no output `{output}`");
+            let problem = Problem { verdict, ..Problem::error("unknown-output-read", message, written_at(text, place, &path)) };
+            problems.push(problem.with_hint(declared_outputs(step, output, declared)));
+        }
+    };
+    for step in &sequence.steps {
+        templates_of_step(step, &mut |template| look(template, step.place.as_ref()));
+    }
+    for (_, value) in &sequence.outputs {
+        templates_of_value(value, &mut |template| look(template, None));
     }
     problems
 }
@@ -47,13 +82,6 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
 /// In a file of the functions dialect it is an error. Elsewhere it runs there, if not to its end, so it runs here (agent.md K.1 4, 5, 14).
 pub fn oddity(dialect: Dialect, is_file: bool) -> Verdict {
     if is_file && dialect == Dialect::Functions { Verdict::Error } else { Verdict::Warning }
-}
-
-/// Which half of an entry is meant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Key,
-    Value,
 }
 
 /// The kind that a value has whatever its expressions give. `None`: a text that is an expression can become anything.
@@ -66,14 +94,18 @@ pub(super) fn literal_kind(value: &ValueTemplate) -> Option<Kind> {
     }
 }
 
-fn place_of(step: &Step, text: Option<&str>, path: &[&str], part: Part) -> Option<Place> {
+type Find = fn(&str, &Place, &[&str]) -> Option<Place>;
+
+/// As near as it can be found: the key or value, else the reference, else the step.
+fn place_of(step: &Step, text: Option<&str>, find: Find, path: &[&str]) -> Option<Place> {
     let whole = step.place.as_ref()?;
-    let exact = text.and_then(|text| {
-        place_in_step(text, whole, path, part == Part::Value)
-            .or_else(|| place_in_step(text, whole, &["func"], true))
-            .or_else(|| place_in_step(text, whole, &["step"], true))
-    });
+    let exact = text.and_then(|text| find(text, whole, path).or_else(|| place_of_reference(text, whole)));
     Some(exact.unwrap_or_else(|| whole.clone()))
+}
+
+/// Where a step says what it calls.
+pub fn place_of_reference(text: &str, step: &Place) -> Option<Place> {
+    ["func", "step"].into_iter().find_map(|key| place_of_value(text, step, &[key]))
 }
 
 fn accepted(name: &str, callee: &Spec) -> String {
@@ -82,6 +114,61 @@ fn accepted(name: &str, callee: &Spec) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.is_empty() => "the step takes no inputs".into(),
         None => format!("the step takes {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn declared_outputs(step: &str, output: &str, declared: &[(Arc<str>, Output)]) -> String {
+    let names: Vec<&str> = declared.iter().map(|(name, _)| &**name).collect();
+    match nearest(output, names.iter().copied()) {
+        Some(near) => format!("did you mean `steps.{step}.outputs.{near}`?"),
+        None if names.is_empty() => "the step declares no outputs".into(),
+        None => format!("the step declares {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Where a path stands in the text: within the step, or anywhere for the outputs of the sequence.
+fn written_at(text: Option<&str>, step: Option<&Place>, path: &Path) -> Option<Place> {
+    let dotted = path.parts.get(..4)?.join(".");
+    let span = step.map(|place| place.span.clone());
+    let found = text.and_then(|text| {
+        let within = text.get(span.unwrap_or(0..text.len()))?;
+        let start =
+            step.map_or(0, |place| place.span.start) + if step.is_some() { within.find(&dotted)? } else { within.rfind(&dotted)? };
+        Some(Lines::of(text).place(text, start..start + dotted.len()))
+    });
+    found.or_else(|| step.cloned())
+}
+
+fn templates_of_step(step: &Step, look: &mut dyn FnMut(&Template)) {
+    match &step.action {
+        Action::Script(script) => look(script),
+        Action::Reference(StepReference::Dynamic(template)) => look(template),
+        Action::Reference(StepReference::Git(git)) => look(&git.url),
+        Action::Reference(StepReference::Oci(oci)) => [&oci.registry, &oci.repository, &oci.tag].into_iter().for_each(&mut *look),
+        Action::Reference(_) | Action::ScriptLegacy(_) => {}
+    }
+    for (key, value) in &step.env {
+        look(key);
+        look(value);
+    }
+    // An array or struct may be evaluated elsewhere, with steps of its own.
+    for (key, value) in &step.inputs {
+        look(key);
+        if let ValueTemplate::Text(text) = value {
+            look(text);
+        }
+    }
+}
+
+fn templates_of_value(value: &ValueTemplate, look: &mut dyn FnMut(&Template)) {
+    match value {
+        ValueTemplate::Scalar(_) => {}
+        ValueTemplate::Text(text) => look(text),
+        ValueTemplate::Array(items) => items.iter().for_each(|item| templates_of_value(item, look)),
+        ValueTemplate::Object(entries) => entries.iter().for_each(|(key, member)| {
+            look(key);
+            templates_of_value(member, look);
+        }),
     }
 }
 
@@ -112,6 +199,26 @@ mod tests {
             format!("{verdict} {problem}; {}", problem.hint.as_deref().unwrap_or("-"))
         };
         check(&steps_read[0], &callee.spec, oddity(dialect, true), Some(steps)).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn an_output_that_a_step_does_not_declare_is_not_read() {
+        let text = "{}\n---\nrun:\n  - {name: build, func: ./x}\n  - name: use\n    script: echo ${{ steps.build.outputs.paht }} ${{ steps.build.outputs.path }}\n    env: {A: \"${{ steps.build.outputs.size || 1 }}\"}\noutputs: {o: \"${{ steps.build.outputs.paht }}\"}\n";
+        let caller = read(&text.replace("{}\n---", "spec: {outputs: {o: {type: string}}}\n---"), "func.yml").document.unwrap();
+        let callee = read("spec: {outputs: {path: {type: string}}}\n---\nexec: {command: [a]}", "func.yml").document.unwrap();
+        let crate::document::Body::Sequence(sequence) = &caller.definition.body else { panic!("a sequence") };
+        let text = text.replace("{}\n---", "spec: {outputs: {o: {type: string}}}\n---");
+        let problems = check_reads(sequence, &[Some(&callee.spec), None], Verdict::Error, Some(&text));
+        let shown: Vec<String> =
+            problems.iter().map(|problem| format!("{} {problem}; {}", problem.is_error(), problem.hint.as_deref().unwrap())).collect();
+        assert_eq!(
+            shown,
+            [
+                "true line 6, column 22: step `build` has no output `paht`; did you mean `steps.build.outputs.path`?",
+                "false line 7, column 19: step `build` has no output `size`; the step declares `path`",
+                "true line 8, column 19: step `build` has no output `paht`; did you mean `steps.build.outputs.path`?",
+            ]
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod value;
 
 use super::interface;
 use super::lint::Surroundings;
-use super::yaml::{self, Node};
+use super::yaml::{self, Node, Span};
 use super::{Dialect, Spec, Step, StepDocument};
 use crate::diagnostic::{Lines, Place, Problem};
 use crate::value::{Kind, Value};
@@ -143,8 +143,18 @@ pub fn text_of(bytes: &[u8]) -> Result<&str, Problem> {
     })
 }
 
-/// The place of a key of a step, or of its value: the step's own text is read again, so that nobody has to keep the place of every key.
-pub(crate) fn place_in_step(text: &str, step: &Place, path: &[&str], wants_value: bool) -> Option<Place> {
+/// The place of a key of a step: the step's own text is read again, so that nobody has to keep the place of every key.
+/// `None` where the step is not written as it is read: behind an alias, say.
+pub fn place_of_key(text: &str, step: &Place, path: &[&str]) -> Option<Place> {
+    place_in_step(text, step, path, |(key, _)| key.span)
+}
+
+/// The place of the value of a key of a step: as [`place_of_key`].
+pub fn place_of_value(text: &str, step: &Place, path: &[&str]) -> Option<Place> {
+    place_in_step(text, step, path, |(_, value)| value.span)
+}
+
+fn place_in_step(text: &str, step: &Place, path: &[&str], wanted: fn(&(Node<'_>, Node<'_>)) -> Span) -> Option<Place> {
     let margin = (step.column - 1) as usize;
     // the first line of a block begins at its first key: without what stands before it the others would be indented
     let block = format!("{}{}", " ".repeat(margin), text.get(step.span.clone())?);
@@ -152,9 +162,9 @@ pub(crate) fn place_in_step(text: &str, step: &Place, path: &[&str], wants_value
     let mut node = stream.documents.first()?.as_ref()?;
     let mut span = node.span;
     for key in path {
-        let (at, value) = node.as_map()?.iter().find(|(name, _)| name.source_text() == Some(key))?;
-        span = if wants_value { value.span } else { at.span };
-        node = value;
+        let entry = node.as_map()?.iter().find(|(name, _)| name.source_text() == Some(key))?;
+        span = wanted(entry);
+        node = &entry.1;
     }
     let offset = |at: u32| Some(step.span.start + (at as usize).checked_sub(margin)?);
     Some(Lines::of(text).place(text, offset(span.start)?..offset(span.end)?))
