@@ -5,4 +5,5 @@ mod fuzz;
 #[cfg(unix)]
 mod journey;
 mod licences;
+mod schemas;
 mod sources;

@@ -5,6 +5,8 @@
 pub mod interface;
 pub mod lint;
 pub mod raw;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod write;
 pub mod yaml;
 

@@ -175,7 +175,8 @@ fn templates_of_value(value: &ValueTemplate, look: &mut dyn FnMut(&Template)) {
 fn hint_for_type(given: Kind, declared: Kind) -> Option<&'static str> {
     match (given, declared) {
         (Kind::Number | Kind::Boolean, Kind::String) => Some("put it in quotes"),
-        (Kind::String, Kind::Number | Kind::Boolean) => Some("remove the quotes"),
+        (Kind::String, Kind::Number) => Some("write a number, without quotes"),
+        (Kind::String, Kind::Boolean) => Some("write `true` or `false`, without quotes"),
         (Kind::Null, _) => Some("leave the input out to get its default"),
         (Kind::String, Kind::Array | Kind::Struct) => Some("write it as YAML, not as a text that looks like JSON"),
         _ => None,
@@ -249,7 +250,7 @@ mod tests {
         let text = "- {name: a, step: ./x, inputs: {who: 1, count: \"2\", list: {}}}";
         let expected = [
             "line 1, column 38: input \"who\" takes a string, not a number; put it in quotes",
-            "line 1, column 48: input \"count\" takes a number, not a string; remove the quotes",
+            "line 1, column 48: input \"count\" takes a number, not a string; write a number, without quotes",
             "line 1, column 59: input \"list\" takes an array, not a struct; -",
         ];
         assert_eq!(problems(text, Dialect::Steps), expected.map(|line| format!("warning {line}")));

@@ -28,6 +28,8 @@ pub const MAXIMUM_SIZE: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub struct Reading {
     pub document: Option<Arc<StepDocument>>,
+    /// What could be read of a document that has errors: for those who look for further problems, never to be run. Else the document.
+    pub draft: Option<Arc<StepDocument>>,
     /// In the order of the text.
     pub problems: Vec<Problem>,
     /// What can be judged only with the definitions that the steps name: see [`Reading::problems_unless_template`].
@@ -182,7 +184,7 @@ pub(crate) fn described(kind: Kind) -> String {
 fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Reading {
     let lines = Lines::of(text);
     let Some(stream) = parse(text, 2, &lines) else {
-        return Reading { document: None, problems: vec![too_large(text.len())], conditional: Vec::new() };
+        return Reading { document: None, draft: None, problems: vec![too_large(text.len())], conditional: Vec::new() };
     };
     let mut documents = stream.documents.into_iter();
     let (first, second) = (documents.next(), documents.next());
@@ -212,8 +214,9 @@ fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Readin
     };
     let conditional = reader.take_conditional();
     let problems = reader.into_problems();
-    let document = spec.zip(definition).filter(|_| !problems.iter().any(Problem::is_error));
-    Reading { document: document.map(|(spec, definition)| Arc::new(StepDocument { dialect, spec, definition })), problems, conditional }
+    let draft = definition.map(|definition| Arc::new(StepDocument { dialect, spec: spec.clone().unwrap_or_default(), definition }));
+    let document = draft.clone().filter(|_| spec.is_some() && !problems.iter().any(Problem::is_error));
+    Reading { document, draft, problems, conditional }
 }
 
 /// `None` when the text is too large.
