@@ -2,6 +2,8 @@
 
 pub mod definition;
 mod json;
+mod print;
+pub mod request;
 pub mod result;
 pub mod value;
 

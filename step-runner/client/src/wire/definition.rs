@@ -6,9 +6,9 @@ mod parse;
 mod tests;
 mod text;
 
-pub use compile::{compile, compile_step};
-pub use parse::{DefinitionFault, document_of, step_of};
-pub use text::read_text;
+pub use compile::{compile, compile_step, environment};
+pub use parse::{DefinitionFault, document_of, environment_of, step_of};
+pub use text::{TextFault, read_text};
 
 /// The file that a reference means when it names none (agent.md A.5).
 const STEP_FILE: &str = "step.yml";

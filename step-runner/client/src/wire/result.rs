@@ -4,15 +4,15 @@
 
 mod message;
 mod owned;
-mod print;
 mod read;
 mod redaction;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub use super::print::Format;
 pub use message::{message_of, tree_message};
 pub use owned::OwnedTree;
 pub use read::{Unreadable, read};
 pub use redaction::Redaction;
-pub use write::{Format, Writing, write};
+pub use write::{Writing, write};

@@ -185,7 +185,8 @@ fn file(named: Option<&Arc<str>>, dialect: Dialect) -> &str {
     }
 }
 
-fn environment(env: &[(Template, Template)]) -> BTreeMap<String, String> {
+/// An environment as it was written.
+pub fn environment(env: &[(Template, Template)]) -> BTreeMap<String, String> {
     env.iter().map(|(name, value)| (text(name), text(value))).collect()
 }
 

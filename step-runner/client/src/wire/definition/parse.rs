@@ -1,6 +1,4 @@
 //! Messages become documents: definitions that travel, and those that were written as protobuf text.
-//!
-//! Every text that can hold expressions is read in the steps dialect, whose messages these are.
 
 use super::{FUNCTION_FILE, SCRIPT, SCRIPT_LEGACY, STEP_FILE};
 use crate::wire::value;
@@ -17,9 +15,6 @@ use step_model::document::{
 use step_model::expression::{ExpressionError, Template};
 use step_model::reference::{GitReference, LocalReference, OciReference, ReferenceError, StepReference};
 use step_model::value::{Data, Kind, Value};
-
-/// The dialect of messages.
-const DIALECT: Dialect = Dialect::Steps;
 
 /// Why a message is no definition.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -44,15 +39,15 @@ pub enum DefinitionFault {
     NoType { place: String },
 }
 
-/// The document that a message says. Defaults of optional fields are taken as absent.
+/// The document that a message says. Defaults of optional fields are taken as absent. Messages do not say the dialect of their expressions.
 /// # Errors
 /// Everything that is wrong with it.
-pub fn document_of(message: &SpecDefinition) -> Result<StepDocument, Vec<DefinitionFault>> {
-    let mut parser = Parser { faults: Vec::new() };
+pub fn document_of(message: &SpecDefinition, dialect: Dialect) -> Result<StepDocument, Vec<DefinitionFault>> {
+    let mut parser = Parser { dialect, faults: Vec::new() };
     let spec = parser.spec(message);
     let definition = parser.definition(&message.definition.clone().unwrap_or_default());
     match definition {
-        Some(definition) if parser.faults.is_empty() => Ok(StepDocument { dialect: DIALECT, spec, definition }),
+        Some(definition) if parser.faults.is_empty() => Ok(StepDocument { dialect, spec, definition }),
         _ => Err(parser.faults),
     }
 }
@@ -60,15 +55,25 @@ pub fn document_of(message: &SpecDefinition) -> Result<StepDocument, Vec<Definit
 /// The invocation that a message says.
 /// # Errors
 /// Everything that is wrong with it.
-pub fn step_of(message: &StepMessage) -> Result<Step, Vec<DefinitionFault>> {
-    let mut parser = Parser { faults: Vec::new() };
+pub fn step_of(message: &StepMessage, dialect: Dialect) -> Result<Step, Vec<DefinitionFault>> {
+    let mut parser = Parser { dialect, faults: Vec::new() };
     match parser.step(message) {
         Some(step) if parser.faults.is_empty() => Ok(step),
         _ => Err(parser.faults),
     }
 }
 
+/// An environment that a message says: values may hold expressions.
+/// # Errors
+/// Everything that is wrong with it.
+pub fn environment_of(env: &BTreeMap<String, String>, dialect: Dialect) -> Result<Vec<(Template, Template)>, Vec<DefinitionFault>> {
+    let mut parser = Parser { dialect, faults: Vec::new() };
+    let env = parser.environment(env, "env");
+    if parser.faults.is_empty() { Ok(env) } else { Err(parser.faults) }
+}
+
 struct Parser {
+    dialect: Dialect,
     faults: Vec<DefinitionFault>,
 }
 
@@ -178,7 +183,7 @@ impl Parser {
                 (path, _) => StepReference::Dist { path: shared(path) },
             },
             Protocol::Dynamic if reference.url == SCRIPT_LEGACY => return Some(Action::ScriptLegacy(legacy(inputs))),
-            Protocol::Dynamic => match StepReference::parse(&reference.url, DIALECT) {
+            Protocol::Dynamic => match StepReference::parse(&reference.url, self.dialect) {
                 Ok(reference) => reference,
                 Err(fault) => return self.fault(DefinitionFault::Reference { step: step.to_owned(), fault }),
             },
@@ -249,7 +254,7 @@ impl Parser {
     }
 
     fn template(&mut self, text: &str, place: &str) -> Option<Template> {
-        match Template::parse(text, DIALECT) {
+        match Template::parse(text, self.dialect) {
             Ok(template) => Some(template),
             Err(fault) => self.fault(DefinitionFault::Expression { place: place.to_owned(), fault }),
         }

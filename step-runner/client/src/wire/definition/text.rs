@@ -3,7 +3,7 @@
 use super::parse::{DefinitionFault, document_of};
 use ci_proto::step_runner::{Definition, SpecDefinition};
 use prost_reflect::DynamicMessage;
-use step_model::document::StepDocument;
+use step_model::document::{Dialect, StepDocument};
 
 /// Why a text is no definition.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub fn read_text(text: &str) -> Result<StepDocument, TextFault> {
         Ok(definition) => SpecDefinition { spec: None, definition: Some(definition) },
         Err(fault) => parse::<SpecDefinition>("SpecDefinition", text).map_err(|_| TextFault::Syntax(fault))?,
     };
-    document_of(&definition).map_err(TextFault::Definition)
+    document_of(&definition, Dialect::Steps).map_err(TextFault::Definition)
 }
 
 fn parse<M: prost::Message + Default>(name: &str, text: &str) -> Result<M, String> {

@@ -9,6 +9,7 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor};
 use serde_json::Value as Json;
 use std::sync::Arc;
 use std::time::Duration;
+use step_model::document::Dialect;
 use step_model::plan::Provenance;
 use step_model::result::{ExecResult, Failure, FailureKind, Status, StepId, StepResult, Usage};
 use step_model::time::Timestamp;
@@ -86,8 +87,12 @@ pub(super) fn node_of(message: StepResultMessage) -> StepResult {
     let outputs = message.outputs.iter().map(|(name, output)| (Arc::from(name.as_str()), read_value(output).marked(is_sensitive(name))));
     StepResult {
         name: step.name.as_str().into(),
-        step: step.step.as_ref().and_then(|_| definition::step_of(&step).ok()).map(Arc::new),
-        document: message.spec_definition.as_ref().and_then(|document| definition::document_of(document).ok()).map(Arc::new),
+        step: step.step.as_ref().and_then(|_| definition::step_of(&step, Dialect::Steps).ok()).map(Arc::new),
+        document: message
+            .spec_definition
+            .as_ref()
+            .and_then(|document| definition::document_of(document, Dialect::Steps).ok())
+            .map(Arc::new),
         inputs: step.inputs.iter().map(|(name, input)| (name.as_str().into(), read_value(input))).collect(),
         given_env: step.env.iter().map(|(name, text)| (name.as_str().into(), read_text(text))).collect(),
         env: message.env.iter().map(|(name, text)| (name.as_str().into(), read_text(text))).collect(),

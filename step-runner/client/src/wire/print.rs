@@ -1,10 +1,22 @@
 //! Writes messages in protobuf's JSON or text format to a stream, field by field.
 
-use super::Format;
+pub(super) mod messages;
+
 use prost_types::value::Kind;
 use std::io::{self, Write};
 use step_model::masking::Secrets;
 use step_model::value::Value;
+
+/// How a message is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One line without blanks.
+    Json,
+    PrettyJson,
+    /// Protobuf's text format, one line.
+    Text,
+    PrettyText,
+}
 
 /// The name of a field in JSON and in text format.
 #[derive(Clone, Copy)]
@@ -156,6 +168,16 @@ impl<'w> Printer<'w> {
         }
         self.name(field)?;
         write!(self.out, "{number}")
+    }
+
+    /// Left out when there are none.
+    pub(super) fn integers(&mut self, field: Field, numbers: &[i32]) -> io::Result<()> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let listed = numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        self.name(field)?;
+        write!(self.out, "[{listed}]")
     }
 
     /// In JSON a text, since numbers there are doubles. Left out when it is zero.
