@@ -2,6 +2,13 @@
 //!
 //! `cargo bench -p step-model --bench interpolation`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "a benchmark reads the clock and prints; the crate does neither"
+)]
+
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
@@ -56,12 +63,9 @@ fn print(name: &str, per_second: f64, floor: f64) {
 /// How often in a second.
 fn best(work: impl Fn()) -> f64 {
     let round = || {
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock; the crate does not")]
         let start = Instant::now();
         (0..TIMES).for_each(|_| work());
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock; the crate does not")]
-        let elapsed = start.elapsed();
-        f64::from(TIMES) / elapsed.as_secs_f64()
+        f64::from(TIMES) / start.elapsed().as_secs_f64()
     };
     (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
 }

@@ -1,7 +1,7 @@
 //! Why an expression has no value, and how that is said. Values never appear: they may be secrets.
 
 use super::dotted::{not_found, shortened};
-use super::nearest::{did_you_mean, nearest};
+use super::nearest::nearest;
 use super::syntax::{CONTEXTS, Function, Operator, Span};
 use super::{ExpressionError, Scope};
 use crate::document::Dialect;
@@ -165,10 +165,9 @@ impl Explanation<'_> {
         if let Some(hint) = self.minus(root) {
             return error.with_hint(hint);
         }
-        let known = CONTEXTS.into_iter().filter(|context| self.scope.context(context).is_some());
-        // A word that was meant as text is likelier than a context that is spelt differently.
-        match did_you_mean(name, known) {
-            Some(hint) => error.with_hint(hint),
+        // Only the one that is near is asked for: a scope may take note of which contexts are read.
+        match nearest(name, CONTEXTS).filter(|context| self.scope.context(context).is_some()) {
+            Some(context) => error.with_hint(format!("did you mean `{context}`?")),
             None => error.with_hint(format!(
                 "a text stands in quotes, as in `\"{}\"`; a value begins with `inputs.`, `steps.`, `env.` or `vars.`",
                 shortened(name)

@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What stands between `${{` and `}}`; the lexer stands after the former, and then after the latter.
-    fn template_expression(&mut self) -> Parsed<Node> {
+    pub(super) fn template_expression(&mut self) -> Parsed<Node> {
         let start = self.lexer.position();
         let outer = self.nesting;
         let parsed = self.expression().and_then(|node| self.close().map(|()| node));
@@ -331,10 +331,6 @@ impl<'a> Parser<'a> {
         Err(self.unexpected(&token, &format!("`{bracket}`")))
     }
 
-    pub(super) fn template_in_string(&mut self) -> Parsed<Node> {
-        self.template_expression()
-    }
-
     fn unexpected(&self, found: &Token, expected: &str) -> ExpressionError {
         if found.kind == TokenKind::End {
             return match self.opened {
@@ -342,9 +338,11 @@ impl<'a> Parser<'a> {
                 None => ExpressionError::new(format!("the expression ends where {expected} is expected"), found.span.range()),
             };
         }
-        let is_close = self.source()[found.span.start()..].starts_with("}}");
-        let word = if is_close { "}}" } else { found.span.of(self.source()) };
-        let error = ExpressionError::new(format!("expected {expected}, found `{word}`"), found.span.range());
+        let start = found.span.start();
+        let is_close = self.source()[start..].starts_with("}}");
+        let span = if is_close { Span::new(start, start + 2) } else { found.span };
+        let word = span.of(self.source());
+        let error = ExpressionError::new(format!("expected {expected}, found `{word}`"), span.range());
         match word.strip_prefix('.') {
             Some(index) if !index.is_empty() => error.with_hint(format!("an element stands in brackets, as in `[{index}]`")),
             _ => error,

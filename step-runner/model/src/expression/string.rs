@@ -21,7 +21,7 @@ impl Parser<'_> {
                     parts.push(Part::Resolved(std::mem::take(&mut text).into()));
                 }
                 self.skip(3);
-                parts.push(Part::Expression(self.template_in_string()?));
+                parts.push(Part::Expression(self.template_expression()?));
             } else if rest.starts_with('$') {
                 text.push('$');
                 self.skip(1);

@@ -339,7 +339,7 @@ fn what_is_not_of_the_language_is_pointed_at() {
     hint: numbers are written as 42, 3.14 or 1.5e3; a name cannot begin with a digit
 
     ${{ (1 }}
-           ^
+           ^^
     expected `)`, found `}}`
     (no hint)
 
@@ -395,7 +395,7 @@ fn what_is_not_of_the_language_is_pointed_at() {
     hint: a key that is computed stands in brackets, as in `inputs[inputs.name]`
 
     ${{ inputs.a + }}
-                   ^
+                   ^^
     expected a value, found `}}`
     (no hint)
     "##);

@@ -301,7 +301,7 @@ fn expressions_that_are_none_are_underlined_where_they_stand() {
     let reading = read(text, "func.yml");
     let underlined: Vec<&str> = reading.problems.iter().map(|problem| &text[problem.place.as_ref().unwrap().span.clone()]).collect();
     insta::assert_snapshot!(format!("{underlined:?}\n{}", shown(&reading.problems)), @r#"
-    ["}", "}", "}", "\"\\t${{ 1 + }}\""]
+    ["}}", "}}", "}}", "\"\\t${{ 1 + }}\""]
     error[expression] line 7, column 20: expected a value, found `}}`
     error[expression] line 8, column 23: expected a value, found `}}`
     error[expression] line 11, column 24: expected a value, found `}}`
