@@ -1,5 +1,14 @@
 //! A job that owns itself: drives the engine, hosts the processes, keeps the journal.
 
+mod command;
+mod drive;
+mod host;
+pub mod journal;
+mod pump;
+mod shell;
+mod step_files;
+mod watch;
+
 use std::io;
 use std::path::PathBuf;
 use step_engine::run::{Headline, Run, Seed};
@@ -31,7 +40,7 @@ pub enum Streams {
     Separate,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     Output,
     Error,
@@ -73,6 +82,8 @@ pub struct Ended<A> {
     pub run: Run,
     /// `None`: it is still stuck in a write that does not end (the job was asked to end meanwhile), or it panicked.
     pub audience: Option<A>,
+    /// The log could not be written to its end, and this was known too late for the machine to take it into account.
+    pub log_failure: Option<String>,
 }
 
 /// Runs a plan to its end and returns the machine with its result. No process of the job is left, whatever happens, also when the
@@ -85,13 +96,10 @@ pub struct Ended<A> {
 /// # Errors
 /// The system refused what no job can do without, a thread for example. Nothing has run then.
 pub async fn run<A: Audience>(
-    _plan: Plan,
-    _settings: Settings,
-    _audience: A,
-    _asks: tokio::sync::mpsc::UnboundedReceiver<Ask>,
+    plan: Plan,
+    settings: Settings,
+    audience: A,
+    asks: tokio::sync::mpsc::UnboundedReceiver<Ask>,
 ) -> io::Result<Ended<A>> {
-    #[expect(clippy::todo, reason = "skeleton")]
-    {
-        todo!()
-    }
+    drive::run(plan, settings, audience, asks).await
 }

@@ -3,3 +3,5 @@
 pub mod definitions;
 pub mod job_directory;
 pub mod job_process;
+mod system;
+mod system_error;

@@ -1,0 +1,310 @@
+//! Carries out effects: one at a time, at once, and each with the outcome that its description promises.
+
+mod secrets;
+
+use super::command::{Command, Places};
+use super::drive::Asks;
+use super::journal::Journal;
+use super::pump::{Message, Pump};
+use super::step_files;
+use super::watch::{Urgency, Watch};
+use super::{Ask, Audience, Settings, Streams};
+use crate::definitions::Loader;
+use crate::system::{self, Leftover, Spawner};
+use secrets::KnownSecrets;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use step_engine::effect::{Effect, LoadId, Process};
+use step_engine::event::{Event, SpawnFault, SpawnFaultKind};
+use step_engine::run::Run;
+use step_model::plan::Plan;
+use step_model::reference::LocalReference;
+use step_model::result::StepId;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+/// Rounds of looking what is left of a job: at first often, since most processes end at once.
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+const LAST_LOOK: Duration = Duration::from_millis(100);
+/// A process that a kill does not end within this time waits for a device; nobody can end it.
+const UNKILLABLE: Duration = Duration::from_secs(10);
+
+/// The processes, files and log of one job.
+#[derive(Debug)]
+pub struct Host {
+    places: Places,
+    streams: Streams,
+    keep_files: bool,
+    spawner: Spawner,
+    pump: Pump,
+    events: mpsc::UnboundedSender<Event>,
+    watches: JoinSet<()>,
+    live: HashMap<StepId, Live>,
+    /// Asked for before the process was there: applied at its birth.
+    early: HashMap<StepId, Urgency>,
+    closing: watch::Sender<bool>,
+    secrets: KnownSecrets,
+    journal: Option<Journal>,
+    loader: Arc<Mutex<Loader>>,
+    looks_up_provenance: bool,
+    is_swept: bool,
+}
+
+/// A process whose end was not reported yet.
+#[derive(Debug)]
+struct Live {
+    urgency: watch::Sender<Urgency>,
+    number: u32,
+    script_file: Option<PathBuf>,
+}
+
+impl Host {
+    /// Also starts the audience's thread. The receiver gives the audience back after [`Host::end`].
+    /// # Errors
+    /// The system refuses what every job needs.
+    pub fn start<A: Audience>(
+        plan: &Plan,
+        settings: &Settings,
+        audience: A,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> io::Result<(Self, oneshot::Receiver<A>)> {
+        let spawner = Spawner::new()?;
+        let (pump, audience) = Pump::start(audience, settings.secrets.clone(), events.clone())?;
+        let places = Places { work_dir: PathBuf::from(&*plan.places.work_dir), files_dir: PathBuf::from(&*plan.places.files_dir) };
+        let mut host = Self {
+            places,
+            streams: settings.streams,
+            keep_files: settings.keep_files,
+            spawner,
+            pump,
+            events,
+            watches: JoinSet::new(),
+            live: HashMap::new(),
+            early: HashMap::new(),
+            closing: watch::Sender::new(false),
+            secrets: KnownSecrets::new(settings.secrets.clone()),
+            journal: None,
+            loader: Arc::new(Mutex::new(Loader::new(&plan.places.build_dir, settings.provenance))),
+            looks_up_provenance: settings.provenance,
+            is_swept: false,
+        };
+        if let Some(directory) = &settings.journal {
+            let journal = Journal::create(directory);
+            host.journal = host.journaled(journal);
+        }
+        Ok((host, audience))
+    }
+
+    /// The outcome, where the effect has one and it is known at once.
+    pub fn carry_out(&mut self, effect: Effect, run: &Run) -> Option<Event> {
+        match effect {
+            Effect::PrepareFiles { step, files } => Some(match step_files::prepare(&files) {
+                Ok(()) => Event::FilesPrepared { step },
+                Err(fault) => Event::FilesNotPrepared { step, fault },
+            }),
+            Effect::Spawn { step, process } => Some(match self.spawn(step, &process) {
+                Ok(()) => Event::Spawned { step },
+                Err(fault) => Event::NotSpawned { step, fault },
+            }),
+            Effect::ReadOutputs { step, files } => {
+                let (output, export) = step_files::take(&files, self.keep_files);
+                Some(Event::Outputs { step, output, export })
+            }
+            Effect::Load { load, from, reference } => self.load(load, from, reference),
+            Effect::Terminate { step } => self.urge(step, Urgency::Asked),
+            Effect::Kill { step } => self.urge(step, Urgency::Killed),
+            Effect::RemoveFiles { files, .. } => {
+                if !self.keep_files {
+                    step_files::remove(&files);
+                }
+                None
+            }
+            Effect::Say { step, line, warning } => self.tell(Message::Said { step, line, warning }),
+            Effect::Mask { value } => self.mask(&value),
+            Effect::Started { step } => {
+                let headline = run.result().headline(step);
+                self.write_down(|journal, secrets| journal.started(step, &headline, secrets));
+                self.tell(Message::Started { step, headline: Box::new(headline) })
+            }
+            Effect::Ended { step } => {
+                let headline = run.result().headline(step);
+                self.write_down(|journal, secrets| journal.ended(step, &headline, secrets));
+                self.tell(Message::Ended { step, headline: Box::new(headline) })
+            }
+            Effect::Finished => {
+                self.write_down(|journal, secrets| journal.finished(run.status(), run.failure(), secrets));
+                None
+            }
+        }
+    }
+
+    fn tell(&self, message: Message) -> Option<Event> {
+        self.pump.push(message);
+        None
+    }
+
+    pub fn wake_audience(&self) {
+        self.pump.wake();
+    }
+
+    fn spawn(&mut self, step: StepId, process: &Process) -> Result<(), SpawnFault> {
+        let command = Command::of(process, &self.places, &format!("script-{}", step.0))?;
+        let running = self.prepare_and_start(process, &command).inspect_err(|_| remove_script(command.script_file.as_deref()))?;
+        let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
+        let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
+        self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file });
+        self.watches.spawn(watch.run());
+        Ok(())
+    }
+
+    fn prepare_and_start(&self, process: &Process, command: &Command<'_>) -> Result<system::Running, SpawnFault> {
+        if let Some(files) = &process.files {
+            step_files::prepare(files).map_err(|message| SpawnFault { kind: SpawnFaultKind::Machine, message })?;
+        }
+        command.start(&self.spawner, self.streams).inspect_err(|_| {
+            if let Some(files) = &process.files {
+                step_files::remove(files);
+            }
+        })
+    }
+
+    fn urge(&mut self, step: StepId, urgency: Urgency) -> Option<Event> {
+        match self.live.get(&step) {
+            Some(live) => drop(live.urgency.send_if_modified(|now| urgency > std::mem::replace(now, urgency.max(*now)))),
+            None => drop(self.early.insert(step, urgency)),
+        }
+        None
+    }
+
+    fn load(&self, load: LoadId, from: Arc<str>, reference: LocalReference) -> Option<Event> {
+        let loader = Arc::clone(&self.loader);
+        let read = move || {
+            let outcome = loader.lock().unwrap_or_else(PoisonError::into_inner).load(&from, &reference);
+            Event::Loaded { load, outcome }
+        };
+        if !self.looks_up_provenance {
+            return Some(read());
+        }
+        // git may take a while in a large repository.
+        let events = self.events.clone();
+        drop(tokio::task::spawn_blocking(move || drop(events.send(read()))));
+        None
+    }
+
+    fn mask(&mut self, value: &step_model::value::Value) -> Option<Event> {
+        if let Some(warning) = self.secrets.add(value) {
+            self.tell(Message::Said { step: StepId::ROOT, line: warning, warning: true });
+        }
+        self.tell(Message::Secrets(self.secrets.all().clone()))
+    }
+
+    /// A journal that cannot be written ends, with a word about it; the job goes on.
+    fn write_down(&mut self, write: impl FnOnce(&mut Journal, &step_model::masking::Secrets) -> io::Result<()>) {
+        if let Some(mut journal) = self.journal.take() {
+            let written = write(&mut journal, self.secrets.all()).map(|()| journal);
+            self.journal = self.journaled(written);
+        }
+    }
+
+    fn journaled(&self, journal: io::Result<Journal>) -> Option<Journal> {
+        journal
+            .inspect_err(|error| {
+                let why = crate::system_error::text(error);
+                let line = format!("the journal cannot be written any more, `show` will not know the rest of this run: {why}");
+                self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
+            })
+            .ok()
+    }
+
+    /// Takes note of what the machine is about to hear.
+    pub fn note(&mut self, event: &Event) {
+        if let Event::Exited { step, .. } = event {
+            if let Some(live) = self.live.remove(step) {
+                remove_script(live.script_file.as_deref());
+            }
+            system::reap_adopted(&self.numbers());
+        }
+    }
+
+    fn numbers(&self) -> HashSet<u32> {
+        self.live.values().map(|live| live.number).collect()
+    }
+
+    /// Ends whatever the job has left running, in whichever group or session it is: asks, waits, kills.
+    pub async fn sweep(&mut self, grace_period: Duration, asks: &mut Asks) {
+        let kill_at = Instant::now() + grace_period;
+        let mut killed_since = None;
+        let mut asked: HashSet<Leftover> = HashSet::new();
+        let mut pause = FIRST_LOOK;
+        while system::children_left() {
+            system::reap_adopted(&self.numbers());
+            let left = system::leftovers();
+            if left.is_empty() {
+                break;
+            }
+            if asks.latest == Some(Ask::EndNow) || Instant::now() >= kill_at {
+                killed_since.get_or_insert_with(Instant::now);
+                left.iter().for_each(Leftover::kill);
+            } else {
+                left.iter().filter(|process| asked.insert(**process)).for_each(Leftover::ask);
+            }
+            if killed_since.is_some_and(|since| since.elapsed() >= UNKILLABLE) {
+                let line = format!("{} processes of the job do not end, not even when they are killed", left.len());
+                self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
+                break;
+            }
+            tokio::select! {
+                biased;
+                _ = asks.next() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LAST_LOOK);
+        }
+        self.is_swept = true;
+    }
+
+    /// Reads what is left in the pipes. Nobody writes to them any more.
+    pub async fn close(&mut self) {
+        self.closing.send_replace(true);
+        while self.watches.join_next().await.is_some() {}
+    }
+
+    /// Nobody waits for output any more.
+    pub fn give_up(&self) {
+        self.pump.give_up();
+    }
+
+    /// The last message.
+    pub fn end(&self) {
+        self.tell(Message::Finish);
+        self.pump.wake();
+    }
+}
+
+/// A job that does not come to its end leaves no process either: a panic, or a future that is dropped.
+impl Drop for Host {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            let left = if self.is_swept || !system::children_left() { Vec::new() } else { system::leftovers() };
+            if left.is_empty() {
+                break;
+            }
+            left.iter().for_each(Leftover::kill);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for live in self.live.values() {
+            remove_script(live.script_file.as_deref());
+        }
+        self.pump.push(Message::Finish);
+        self.pump.wake();
+    }
+}
+
+fn remove_script(file: Option<&std::path::Path>) {
+    if let Some(file) = file {
+        let _ = std::fs::remove_file(file);
+    }
+}

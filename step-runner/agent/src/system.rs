@@ -1,0 +1,68 @@
+//! What differs from one operating system to the next: one module each, all with the same face.
+//!
+//! - `Spawner::new` prepares this process once; `Spawner::start` starts a program in a process group of its own.
+//! - `Child`: tells when the program has ended, asks and kills its group, and reaps it. Dropped before that, it kills the group.
+//! - `Pipe`: what the program writes.
+//! - `children_left`, `leftovers`, `reap_adopted`: what the job has started and not waited for, in whichever group or session it is.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(all(unix, not(target_os = "linux")))]
+mod macos;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Leftover, children_left, leftovers, reap_adopted};
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use macos::{Leftover, children_left, leftovers, reap_adopted};
+#[cfg(unix)]
+pub use unix::{Child, Pipe, Spawner, find_program, is_program};
+#[cfg(windows)]
+pub use windows::{Child, Leftover, Pipe, Spawner, children_left, find_program, is_program, leftovers, reap_adopted};
+
+use crate::job_process::{Stream, Streams};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+/// A program to start. Its standard input is empty.
+#[derive(Debug)]
+pub struct Start<'a> {
+    /// A path, absolute or relative to the work directory.
+    pub program: &'a Path,
+    /// What the program sees as its own name.
+    pub name: &'a OsStr,
+    pub arguments: &'a [&'a OsStr],
+    /// All of it: nothing is inherited.
+    pub environment: &'a [(&'a OsStr, &'a OsStr)],
+    pub work_dir: &'a Path,
+    pub streams: Streams,
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Running {
+    pub child: Child,
+    pub pipes: Vec<(Stream, Pipe)>,
+}
+
+/// Why a program does not run.
+#[derive(Debug)]
+pub enum StartFault {
+    /// The system refused the program, its directory or its arguments.
+    Program(io::Error),
+    /// The system could not give what any program needs: a pipe, a process.
+    Machine(io::Error),
+}
+
+/// Why a name does not lead to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// It is in no directory of PATH.
+    NotFound,
+    /// PATH has it in a directory that is relative, which would let a work directory replace programs.
+    Relative,
+}
