@@ -6,7 +6,7 @@ mod inputs;
 mod pairs;
 mod place;
 pub mod settings;
-mod source;
+pub mod source;
 mod typed;
 mod variables;
 

@@ -1,12 +1,75 @@
 //! Prints a result as a tree.
 
+mod result;
+
 use crate::exit::{Exit, Stop};
+use crate::run::source;
+use crate::tree;
+use anyhow::Context as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use step_client::wire::result::{Format, OwnedTree, Redaction, Writing, read, write};
+use step_model::masking::Secrets;
+use step_model::result::{ResultTree as _, StepId};
+use step_payload::recognise::{Recognised, recognise};
 
 #[derive(Debug, clap::Args)]
-pub struct ShowArguments {}
+pub struct ShowArguments {
+    /// A result that `run --result` or `--step-results-file` wrote; `-` is standard input.
+    #[arg(value_name = "RESULT")]
+    result: PathBuf,
+    /// Also commands, exports, used resources and where the definitions came from.
+    #[arg(long, short)]
+    verbose: bool,
+    /// The form: `text` for people, `json` for programs (the result itself, read and written again on one line).
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text, hide_default_value = true)]
+    output: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Text,
+    Json,
+}
 
 /// # Errors
-/// Always, so far.
-pub fn run(_arguments: &ShowArguments) -> anyhow::Result<Exit> {
-    Err(Stop::new(Exit::Fault, "`show` is not there yet").into())
+/// There is no result to read, or standard output cannot be written.
+pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
+    let tree = tree_of(arguments)?;
+    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
+    let written = show(&mut out, &tree, arguments).and_then(|()| out.flush());
+    match written {
+        // Whoever reads has seen enough.
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written.context("could not write to standard output")?,
+    }
+    Ok(Exit::Done)
 }
+
+fn show(out: &mut dyn Write, tree: &OwnedTree, arguments: &ShowArguments) -> io::Result<()> {
+    match arguments.output {
+        Form::Text => {
+            let line = |id| result::line(&tree.node(id), id == StepId::ROOT, arguments.verbose);
+            tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))
+        }
+        Form::Json => {
+            // What is secret was redacted when the result was written; only its marks are left.
+            let redaction = Redaction::new(Secrets::default(), Vec::new());
+            write(out, tree, StepId::ROOT, Writing { format: Format::Json, our_fields: true, redaction: &redaction })
+        }
+    }
+}
+
+fn tree_of(arguments: &ShowArguments) -> Result<OwnedTree, Stop> {
+    let source = if arguments.result.as_os_str() == "-" { source::standard_input()? } else { source::file(&arguments.result)? };
+    read(&source.text).map_err(|fault| {
+        let stop = Stop::bad_input(format!("`{}` is no result: {fault}", source.name));
+        match recognise(&source.text) {
+            Recognised::Unknown => stop.with_hint("`show` takes the file that `step-runner run JOB --result FILE` writes"),
+            _ => stop.with_hint(format!("it can be run: `step-runner run {}`", source.name)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

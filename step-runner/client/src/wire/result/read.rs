@@ -23,7 +23,7 @@ const DEEPEST: usize = 400;
 pub enum Unreadable {
     #[error(transparent)]
     Json(#[from] json::NotJson),
-    #[error("it is JSON, but no result: {0}")]
+    #[error("{0}")]
     NoResult(&'static str),
     #[error("`{place}` is not what a result has there: {fault}")]
     Field { place: String, fault: String },

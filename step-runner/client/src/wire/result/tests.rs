@@ -293,8 +293,8 @@ fn what_is_no_result_says_why() {
     let why = |text: &str| read(text).unwrap_err().to_string();
     assert_eq!(why(""), "it is empty");
     assert_eq!(why(r#"{"step":{},"sta"#), "it is cut off: the JSON has no end (line 1, column 15)");
-    assert_eq!(why("[]"), "it is JSON, but no result: it is not an object");
-    assert_eq!(why(r#"{"id": 1}"#), "it is JSON, but no result: it has neither `status` nor `step`");
+    assert_eq!(why("[]"), "it is not an object");
+    assert_eq!(why(r#"{"id": 1}"#), "it has neither `status` nor `step`");
     assert_eq!(why(&"[".repeat(10_000)), "it nests deeper than 400 levels");
     let wrong = why(r#"{"status":"success","subStepResults":[{"status":"success","env":7}]}"#);
     assert!(wrong.starts_with("`result.subStepResults[0]` is not what a result has there: "), "{wrong}");
