@@ -17,8 +17,9 @@ use std::sync::Arc;
 pub enum StepReference {
     /// A directory or file, relative to the directory of the document that holds the reference, or absolute.
     Local(LocalReference),
-    Git(GitReference),
-    Oci(OciReference),
+    /// In a box, as the next: most references are local, and a job can hold thousands.
+    Git(Box<GitReference>),
+    Oci(Box<OciReference>),
     /// A step that the original bundles: `dist://script`.
     Dist {
         path: Vec<Arc<str>>,

@@ -70,15 +70,16 @@ pub fn read_job(text: &str, default: Dialect) -> Reading {
 pub fn read_steps(text: &str, dialect: Option<Dialect>) -> (Vec<Step>, Vec<Problem>) {
     let lines = Lines::of(text);
     let Some(mut stream) = parse(text, 1, &lines) else { return (Vec::new(), vec![too_large(text.len())]) };
-    let root = stream.documents.pop().flatten();
+    let mut root = stream.documents.pop().flatten();
     let dialect = resolve_dialect(dialect, root.as_ref().and_then(Node::as_list));
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
     reader.around.inputs = Some(Vec::new());
     reader.warn_about_rest(stream.rest);
-    let steps = match &root {
-        Some(root) => reader.steps(root),
-        None => Vec::new(),
-    };
+    let mut steps = Vec::new();
+    if let Some(root) = &mut root {
+        let items = root.take_items();
+        reader.steps(root, items, |step| steps.push(step));
+    }
     (steps, reader.into_problems())
 }
 
@@ -201,17 +202,15 @@ fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Readin
             None
         }
     };
-    if first.is_some() && second.is_none() {
+    let is_alone = second.is_none();
+    if first.is_some() && is_alone {
         reader.report_missing_definition();
     }
     reader.around = Surroundings {
         inputs: spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).collect()),
         ..Surroundings::default()
     };
-    let definition = match &second {
-        Some(Some(root)) => reader.definition(root, spec.as_ref()),
-        _ => None,
-    };
+    let definition = second.flatten().and_then(|root| reader.definition(root, spec.as_ref()));
     let conditional = reader.take_conditional();
     let problems = reader.into_problems();
     let draft = definition.map(|definition| Arc::new(StepDocument { dialect, spec: spec.clone().unwrap_or_default(), definition }));

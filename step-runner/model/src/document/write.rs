@@ -220,7 +220,7 @@ fn short_oci(oci: &OciReference) -> Option<String> {
     let inside = if inside.is_empty() { String::new() } else { format!(" {}", inside.join("/")) };
     let short = format!("{registry}{repository}{divider}{tag}{inside}");
     // what is read as something else is written as a map
-    matches!(StepReference::parse(&short, Dialect::Functions), Ok(StepReference::Oci(read)) if read == *oci).then_some(short)
+    matches!(StepReference::parse(&short, Dialect::Functions), Ok(StepReference::Oci(read)) if *read == *oci).then_some(short)
 }
 
 fn text(template: &Template) -> Tree {

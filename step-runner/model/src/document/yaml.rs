@@ -137,6 +137,15 @@ impl<'t> Node<'t> {
         }
     }
 
+    /// The items of a list, taken out of it: whoever is done with one can drop it before the next.
+    pub fn take_items(&mut self) -> Option<Vec<Node<'t>>> {
+        match &mut self.content {
+            Content::List(items) => Some(std::mem::take(items)),
+            Content::Shared(node) => node.as_list().map(<[_]>::to_vec),
+            _ => None,
+        }
+    }
+
     pub fn as_map(&self) -> Option<&[(Node<'t>, Node<'t>)]> {
         match self.content() {
             Content::Map(entries) => Some(entries),
@@ -147,6 +156,13 @@ impl<'t> Node<'t> {
     /// The value of a key of a map.
     pub fn get(&self, key: &str) -> Option<&Node<'t>> {
         self.as_map()?.iter().find(|(name, _)| name.source_text() == Some(key)).map(|(_, value)| value)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node<'t>> {
+        match &mut self.content {
+            Content::Map(entries) => entries.iter_mut().find(|(name, _)| name.source_text() == Some(key)).map(|(_, value)| value),
+            _ => None,
+        }
     }
 
     /// What it is, for messages: `a list`, `a text`.

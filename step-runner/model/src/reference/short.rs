@@ -76,9 +76,9 @@ impl StepReference {
             return Err(ReferenceError::UnknownScheme { scheme: scheme.into() });
         }
         if dialect == Dialect::Functions && !is_git(trimmed) {
-            return OciReference::parse(trimmed).map(Self::Oci);
+            return OciReference::parse(trimmed).map(Box::new).map(Self::Oci);
         }
-        GitReference::parse(trimmed, dialect).map(Self::Git)
+        GitReference::parse(trimmed, dialect).map(Box::new).map(Self::Git)
     }
 }
 
@@ -167,7 +167,10 @@ pub(crate) fn with_scheme(url: &str) -> String {
 
 /// The parts of a path; a last one that ends in `.yml` is the file.
 fn path_and_file(text: &str) -> (Vec<Arc<str>>, Option<Arc<str>>) {
-    let mut path: Vec<Arc<str>> = text.split('/').filter(|part| !part.is_empty()).map(Arc::from).collect();
+    let parts = || text.split('/').filter(|part| !part.is_empty());
+    // not one byte more: a job can name a step a thousand times
+    let mut path = Vec::with_capacity(parts().count());
+    path.extend(parts().map(Arc::<str>::from));
     let file = path.pop_if(|last| last.ends_with(".yml"));
     (path, file)
 }

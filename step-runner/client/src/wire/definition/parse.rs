@@ -142,7 +142,7 @@ impl Parser {
         let image = image_of(reference);
         let inputs = image.map_or(&message.inputs, |(_, run)| &run.inputs);
         let action = match image {
-            Some((fetch, run)) => Some(Action::Reference(StepReference::Oci(self.image(fetch, run)?))),
+            Some((fetch, run)) => Some(Action::Reference(StepReference::Oci(Box::new(self.image(fetch, run)?)))),
             None => self.action(&message.name, reference, inputs),
         }?;
         let is_script = matches!(action, Action::Script(_) | Action::ScriptLegacy(_));
@@ -170,12 +170,12 @@ impl Parser {
                 Some(StepPath::Paths(paths)) => StepReference::Local(LocalReference { path: local_path(&paths.parts), file }),
                 None => StepReference::Local(LocalReference { path: local_path(&reference.path), file }),
             },
-            Protocol::Git => StepReference::Git(GitReference {
+            Protocol::Git => StepReference::Git(Box::new(GitReference {
                 url: self.template(&reference.url, &format!("step \"{step}\": url"))?,
                 revision: reference.version.as_str().into(),
                 path: shared(&reference.path),
                 file,
-            }),
+            })),
             Protocol::Dist => match (reference.path.as_slice(), inputs.get(SCRIPT).map(|script| &script.kind)) {
                 ([name], Some(Some(prost_types::value::Kind::StringValue(script)))) if name == SCRIPT => {
                     return Some(Action::Script(self.template(script, &format!("step \"{step}\": script"))?));

@@ -34,7 +34,9 @@ const EXEC: Shape = Shape {
 };
 
 impl<'t> Reader<'t> {
-    pub(super) fn definition(&mut self, root: &Node<'t>, spec: Option<&Spec>) -> Option<Definition> {
+    pub(super) fn definition(&mut self, mut root: Node<'t>, spec: Option<&Spec>) -> Option<Definition> {
+        let items = root.get_mut("run").and_then(Node::take_items);
+        let root = &root;
         if root.is_null() {
             let message = "the second document is empty: at least one of `script`, `action`, `run` or `exec` must be provided";
             self.error_with_hint("missing-kind", root, message, "add `exec:` or `run:`");
@@ -42,8 +44,8 @@ impl<'t> Reader<'t> {
         }
         let fields = self.fields(root, &DEFINITION, Verdict::Warning)?;
         let exec = fields.get("exec");
-        let run = fields.get("run").filter(|node| node.as_list() != Some(&[]));
-        self.around.steps = run.and_then(Node::as_list).map_or_else(Vec::new, |items| self.names_of(items));
+        let run = fields.get("run").filter(|_| items.as_ref().is_none_or(|items| !items.is_empty()));
+        self.around.steps = items.as_ref().map_or_else(Vec::new, |items| self.names_of(items));
         let env = fields.get("env").map_or_else(Vec::new, |node| self.env(node));
         let body = match (exec, run) {
             (Some(exec), None) => {
@@ -52,7 +54,7 @@ impl<'t> Reader<'t> {
             }
             (None, Some(run)) => {
                 self.refuse_beside(&fields, "run", &[]);
-                let sequence = self.sequence(run, &fields);
+                let sequence = self.sequence(run, items, &fields);
                 if let Some(spec) = spec {
                     self.compare_outputs(&fields, run, &sequence, spec);
                 }
@@ -63,7 +65,7 @@ impl<'t> Reader<'t> {
                 let message = "only one of `script`, `action`, `run` or `exec` may be provided. have 2";
                 self.error_with_hint("too-many-kinds", at, message, "a step executes a command or runs other steps; make two of it");
                 self.exec(exec);
-                self.sequence(run, &fields);
+                self.sequence(run, items, &fields);
                 None
             }
             (None, None) => {
@@ -146,11 +148,12 @@ impl<'t> Reader<'t> {
         Some(Exec { command: templates.into_iter().collect::<Option<_>>()?, work_dir })
     }
 
-    fn sequence(&mut self, run: &Node<'t>, fields: &Fields<'_, 't>) -> Sequence {
-        let steps = self.steps(run);
+    fn sequence(&mut self, run: &Node<'t>, items: Option<Vec<Node<'t>>>, fields: &Fields<'_, 't>) -> Sequence {
+        let mut steps = Vec::with_capacity(items.as_ref().map_or(0, Vec::len));
+        self.steps(run, items, |step| steps.push(Arc::new(step)));
         let outputs = fields.get("outputs").map_or_else(Vec::new, |node| self.sequence_outputs(node));
         let delegate = fields.get("delegate").and_then(|node| self.string(node, "`delegate`")).filter(|name| !name.is_empty());
-        Sequence { steps: steps.into_iter().map(Arc::new).collect(), outputs, delegate }
+        Sequence { steps, outputs, delegate }
     }
 
     fn sequence_outputs(&mut self, node: &Node<'t>) -> Vec<(Arc<str>, ValueTemplate)> {

@@ -41,22 +41,22 @@ const HANDED_OVER: [&str; 2] = ["run", "outputs"];
 const KINDS: [&str; 6] = ["step", "func", "script", "action", "exec", "run"];
 
 impl<'t> Reader<'t> {
-    /// The list of a `run`.
-    pub(super) fn steps(&mut self, node: &Node<'t>) -> Vec<Step> {
-        let Some(items) = node.as_list() else {
+    /// The list of a `run`, whose items were taken out of it: each is dropped when it was read, so that a long list is never there twice.
+    pub(super) fn steps(&mut self, node: &Node<'t>, items: Option<Vec<Node<'t>>>, mut keep: impl FnMut(Step)) {
+        let Some(items) = items else {
             let message =
                 format!("`run` is a list of steps, not {}: cannot unmarshal {} into []schema.Step", node.kind_name(), node.yaml_name());
             match node.as_map() {
                 Some(_) => self.error_with_hint("not-a-list", node, message, "begin each step with `- `"),
                 None => self.error("not-a-list", node, message),
             }
-            return Vec::new();
+            return;
         };
-        let mut steps = Vec::with_capacity(items.len());
-        self.around.steps = self.names_of(items);
+        self.around.steps = self.names_of(&items);
         self.around.is_in_step = true;
         let mut first_lines: BTreeMap<Arc<str>, u32> = BTreeMap::new();
-        for (number, item) in items.iter().enumerate() {
+        for (number, item) in items.into_iter().enumerate() {
+            let item = &item;
             self.around.run_before = number;
             let Some(fields) = self.item(item) else { continue };
             let name = self.name(item, &fields);
@@ -68,11 +68,12 @@ impl<'t> Reader<'t> {
                 }
                 first_lines.insert(Arc::clone(name), line);
             }
-            steps.extend(self.step(item, &fields, name.unwrap_or_else(|| "".into())));
+            if let Some(step) = self.step(item, &fields, name.unwrap_or_else(|| "".into())) {
+                keep(step);
+            }
         }
-        self.around.run_before = items.len();
+        self.around.run_before = self.around.steps.len();
         self.around.is_in_step = false;
-        steps
     }
 
     /// Also of items that have other problems, so that those who read from them are spared.
@@ -224,8 +225,9 @@ impl<'t> Reader<'t> {
 
     /// Names and texts, both as the dialect has it.
     pub(super) fn env(&mut self, node: &Node<'t>) -> Vec<(Template, Template)> {
-        let mut env = Vec::new();
-        for (key, value) in self.named(node, "`env`", "the variable") {
+        let named = self.named(node, "`env`", "the variable");
+        let mut env = Vec::with_capacity(named.len());
+        for (key, value) in named {
             if let Some(value) = self.template(value, "a variable of `env`") {
                 env.push((key, value));
             }
@@ -234,8 +236,9 @@ impl<'t> Reader<'t> {
     }
 
     fn step_inputs(&mut self, node: &Node<'t>, action: Option<&Chosen>) -> Vec<(Template, ValueTemplate)> {
-        let mut inputs = Vec::new();
-        for (key, value) in self.named(node, "`inputs`", "the input") {
+        let named = self.named(node, "`inputs`", "the input");
+        let mut inputs = Vec::with_capacity(named.len());
+        for (key, value) in named {
             self.scrutiny = self.scrutiny_of(action, key.source(), value);
             let value = self.value_template(value);
             self.scrutiny = Scrutiny::Reported;
@@ -289,7 +292,7 @@ fn github_action(action: Template, inputs: Vec<(Template, ValueTemplate)>) -> (A
         GitReference { url: Template::literal(ACTION_RUNNER_URL), revision: ACTION_RUNNER_REVISION.into(), path: Vec::new(), file: None };
     let inputs =
         vec![(Template::literal("action"), ValueTemplate::Text(action)), (Template::literal("inputs"), ValueTemplate::Object(inputs))];
-    (Action::Reference(StepReference::Git(runner)), inputs)
+    (Action::Reference(StepReference::Git(Box::new(runner))), inputs)
 }
 
 /// Where something is missing, its first line is what is shown.

@@ -6,6 +6,7 @@ use crate::document::Dialect;
 use crate::document::lint::{self, Surroundings};
 use crate::document::yaml::{Node, Span};
 use crate::expression::Template;
+use crate::reference::StepReference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub(super) struct Reader<'t> {
     conditional: Vec<Conditional>,
     strings: BTreeSet<Arc<str>>,
     templates: BTreeMap<Arc<str>, Template>,
+    /// What was taken apart without a problem.
+    pub(super) references: BTreeMap<Arc<str>, StepReference>,
 }
 
 /// What becomes of findings about expressions.
@@ -58,6 +61,7 @@ impl<'t> Reader<'t> {
             conditional: Vec::new(),
             strings,
             templates,
+            references: BTreeMap::new(),
         }
     }
 

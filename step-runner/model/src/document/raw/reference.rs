@@ -44,6 +44,9 @@ impl<'t> Reader<'t> {
             return self.reference_object(node);
         }
         let text = self.string(node, "a reference")?;
+        if let Some(known) = self.references.get(&text) {
+            return Some(known.clone());
+        }
         let reference = match StepReference::parse(&text, self.dialect) {
             Ok(reference) => reference,
             Err(fault) => {
@@ -61,6 +64,8 @@ impl<'t> Reader<'t> {
         {
             let message = format!("`{last}` is taken as a directory: the name of a definition file ends in `.yml`");
             self.warning("yaml-extension", node, message, "rename the file");
+        } else if !matches!(reference, StepReference::Dynamic(_)) {
+            self.references.insert(text, reference.clone());
         }
         Some(reference)
     }
@@ -80,8 +85,8 @@ impl<'t> Reader<'t> {
     fn reference_object(&mut self, node: &Node<'t>) -> Option<StepReference> {
         let fields = self.fields(node, &REFERENCE, Verdict::Warning)?;
         match (fields.get("git"), fields.get("oci")) {
-            (Some(git), None) => self.git(git).map(StepReference::Git),
-            (None, Some(oci)) => self.oci(oci).map(StepReference::Oci),
+            (Some(git), None) => self.git(git).map(Box::new).map(StepReference::Git),
+            (None, Some(oci)) => self.oci(oci).map(Box::new).map(StepReference::Oci),
             (Some(_), Some(oci)) => {
                 let message = "cannot use both git: and oci: fields, please specify only one step location";
                 self.error("reference", oci, message);

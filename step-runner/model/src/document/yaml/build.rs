@@ -94,8 +94,15 @@ impl<'a, 't> Builder<'a, 't> {
         let is_flow = self.text[..at.end as usize].ends_with([']', '}']) && at.end > at.start;
         let span = Span { start: frame.start.start, end: if is_flow { at.end } else { trimmed(self.text, frame.start.start, frame.end) } };
         let content = match frame.collection {
-            Collection::List(items) => Content::List(items),
-            Collection::Map { entries, .. } => Content::Map(self.settle(entries)),
+            Collection::List(mut items) => {
+                items.shrink_to_fit();
+                Content::List(items)
+            }
+            Collection::Map { entries, .. } => {
+                let mut entries = self.settle(entries);
+                entries.shrink_to_fit();
+                Content::Map(entries)
+            }
         };
         let node = Node { content, span, tag: frame.tag };
         self.add(Measured { value: node, nodes: frame.nodes, depth: frame.depth + 1 }, frame.anchor)

@@ -16,7 +16,8 @@ fn local(text: &str) -> (Vec<Arc<str>>, Option<Arc<str>>) {
 /// URL, revision, path and file in one line.
 fn git(text: &str) -> String {
     match parse(text) {
-        Ok(StepReference::Git(GitReference { url, revision, path, file })) => {
+        Ok(StepReference::Git(git)) => {
+            let GitReference { url, revision, path, file } = *git;
             format!("{} {revision} {} {}", url.source(), path.join("/"), file.as_deref().unwrap_or("-"))
         }
         other => panic!("{text}: {other:?}"),
@@ -26,7 +27,8 @@ fn git(text: &str) -> String {
 /// Registry, repository, tag, path and file in one line.
 fn oci(text: &str) -> String {
     match StepReference::parse(text, Dialect::Functions) {
-        Ok(StepReference::Oci(OciReference { registry, repository, tag, path, file })) => {
+        Ok(StepReference::Oci(oci)) => {
+            let OciReference { registry, repository, tag, path, file } = *oci;
             let file = file.as_deref().unwrap_or("-");
             format!("{} {} {} {} {file}", registry.source(), repository.source(), tag.source(), path.join("/"))
         }

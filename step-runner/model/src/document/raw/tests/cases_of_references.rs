@@ -15,14 +15,14 @@ fn reference(text: &str) -> StepReference {
 
 fn git(text: &str) -> GitReference {
     match reference(text) {
-        StepReference::Git(git) => git,
+        StepReference::Git(git) => *git,
         other => panic!("{other:?}"),
     }
 }
 
 fn oci(text: &str) -> OciReference {
     match reference(text) {
-        StepReference::Oci(oci) => oci,
+        StepReference::Oci(oci) => *oci,
         other => panic!("{other:?}"),
     }
 }
