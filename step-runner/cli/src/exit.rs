@@ -89,6 +89,11 @@ impl Stop {
         Self { exit, problems }
     }
 
+    /// Everything has been said already.
+    pub fn told(exit: Exit) -> Self {
+        Self { exit, problems: Vec::new() }
+    }
+
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

@@ -6,6 +6,7 @@
 
 pub mod json;
 pub mod screen;
+pub mod teller;
 pub mod text;
 pub mod words;
 
@@ -38,8 +39,12 @@ pub struct Paths {
 }
 
 impl Paths {
-    pub fn new(title: &str) -> Self {
-        Self { of: BTreeMap::new(), title: title.into() }
+    pub fn set_title(&mut self, title: &str) {
+        self.title = title.into();
+    }
+
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     /// The path of a step whose parents have been seen. Empty for the job itself.

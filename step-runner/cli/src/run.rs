@@ -1,23 +1,321 @@
 //! Runs a job, a payload or a step in the foreground.
+//!
+//! ```text
+//! as typed -> as meant -> a job (what was given) -> a plan (all that can be read before the first step) -> its end -> result files
+//! ```
 
+mod ask;
+mod commit;
 mod dotenv;
 mod duration;
+mod ending;
 mod inputs;
+mod job;
 mod pairs;
+mod pipeline;
 mod place;
+mod plan;
+mod plan_text;
+mod result_file;
 pub mod settings;
+mod shell;
+pub mod signals;
 pub mod source;
-mod typed;
+mod supply;
+pub mod typed;
 mod variables;
 
 pub use typed::RunArguments;
 
 use crate::exit::{Exit, Stop};
-use settings::Settings;
+use crate::report::screen::Screen;
+use crate::report::teller::{Ending, Teller};
+use job::{Job, NoJob};
+use place::Place;
+use plan::Directories;
+use result_file::Prepared;
+use settings::{ResultFormat, Settings, Talk};
+use signals::{Asked, Signals};
+use source::words;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use step_agent::job_directory::{self, JobDirectory};
+use step_agent::job_process::{self, Ended};
+use step_client::wire::result::{Format, Redaction, Writing};
+use step_engine::resolve::DocumentProblems;
+use step_engine::run::{Run, Seed};
+use step_model::diagnostic::Verdict;
+use step_model::masking::Secrets;
+use step_model::plan::{Plan, PlannedDocument};
+use step_model::result::{ResultTree as _, StepId};
+use supply::Supply;
 
+/// What a job that was killed has left is removed by a later one, but not before somebody could look at it.
+const LEFT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Runs what the command line says and tells of it.
 /// # Errors
-/// Always, so far.
+/// Why nothing ran.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
-    let _settings = Settings::read(arguments)?;
-    Err(Stop::new(Exit::Fault, "`run` is not there yet").into())
+    let settings = Settings::read(arguments)?;
+    let asked = Asked::default();
+    let screen = || Screen::new(settings.talk > Talk::Quiet && settings.output == typed::Output::Text);
+    let mut teller = Teller::new(&settings, screen(), asked.clone());
+    let outcome = Place::read().and_then(|place| {
+        let prepared = prepare(&settings, &place, &mut teller)?;
+        if settings.dry_run {
+            teller.plan(&plan_text::of(&prepared.job, &prepared.root, &prepared.directories)).map_err(not_written)?;
+            return Ok(None);
+        }
+        Ok(Some((prepared, place)))
+    });
+    match outcome {
+        Ok(Some((prepared, place))) => {
+            let mut teller = Some(teller);
+            let outcome = Execution { settings: &settings, place: &place, prepared: &prepared, asked }.carry_out(&mut teller, screen);
+            if let (Err(stop), Some(teller)) = (&outcome, &mut teller) {
+                teller.stopped(&stop.problems, stop.exit);
+            }
+            job_directory::sweep(&place.temporary, LEFT_FOR);
+            Ok(outcome?)
+        }
+        Ok(None) => Ok(Exit::Done),
+        Err(stop) => {
+            teller.stopped(&stop.problems, stop.exit);
+            Err(stop.into())
+        }
+    }
+}
+
+/// A job with everything that is known about it before its first step.
+struct PreparedJob {
+    job: Job,
+    /// The values of `--secrets`, also those that the job never asks for.
+    secrets: Vec<String>,
+    root: Arc<PlannedDocument>,
+    directories: Directories,
+}
+
+fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
+    let mut ask = |name: &str| if settings.output == typed::Output::Text { ask::secret(name) } else { None };
+    let mut supply = Supply::new(&settings.secrets, place, settings.dry_run, &mut ask)?;
+    let job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
+        NoJob::Stop(stop) => stop,
+        NoJob::Problems(problems) => {
+            teller.problems(&problems);
+            Stop::told(Exit::BadInput)
+        }
+    })?;
+    teller.set_title(&job.title);
+    let secrets = supply.given().values().cloned().collect();
+    let directories = Directories::of(&job, place);
+    if !settings.dry_run {
+        tell_what_differs(&job, &directories, place, teller);
+        if let Some(stop) = job::refusal(&job) {
+            return Err(stop);
+        }
+    }
+    let provenance = !settings.dry_run && settings.result_files.iter().any(|file| file.our_fields);
+    let (root, problems) = plan::resolve(&job, &directories.build_dir, provenance).map_err(|problems| {
+        teller.problems(&problems);
+        Stop::told(Exit::BadInput)
+    })?;
+    let warnings: Vec<DocumentProblems> = job.warnings.iter().cloned().chain(problems).collect();
+    tell_warnings(warnings, settings, teller)?;
+    Ok(PreparedJob { job, secrets, root, directories })
+}
+
+/// What a person who knows the job from elsewhere would be surprised by.
+fn tell_what_differs(job: &Job, directories: &Directories, place: &Place, teller: &mut Teller<Screen>) {
+    let difference = job.commit.as_deref().and_then(|wanted| {
+        let here = commit::checked_out(Path::new(&*place.dir));
+        commit::difference(wanted, here.as_deref())
+    });
+    for note in difference.iter().chain(&directories.note) {
+        teller.warn(note);
+    }
+    for name in &place.strange {
+        teller.warn(&format!("the environment variable `{}` is not passed on: it is not UTF-8", name.escape_debug()));
+    }
+    job.not_done.iter().filter(|part| !part.refused).for_each(|part| teller.not_done(part));
+}
+
+fn tell_warnings(mut files: Vec<DocumentProblems>, settings: &Settings, teller: &mut Teller<Screen>) -> Result<(), Stop> {
+    if settings.strict {
+        files.iter_mut().flat_map(|file| &mut file.problems).for_each(|problem| problem.verdict = Verdict::Error);
+    }
+    teller.problems(&files);
+    let is_refused = files.iter().flat_map(|file| &file.problems).any(step_model::diagnostic::Problem::is_error);
+    if is_refused { Err(Stop::told(Exit::BadInput)) } else { Ok(()) }
+}
+
+/// From the first file that is written to the last.
+struct Execution<'a> {
+    settings: &'a Settings,
+    place: &'a Place,
+    prepared: &'a PreparedJob,
+    asked: Asked,
+}
+
+impl Execution<'_> {
+    fn carry_out(&self, teller: &mut Option<Teller<Screen>>, screen: impl Fn() -> Screen) -> Result<Exit, Stop> {
+        let fault =
+            |what: &'static str| move |error: std::io::Error| Stop::new(Exit::Fault, format!("could not {what}: {}", words(&error)));
+        // From here on a signal no longer ends us between two steps of our own: what we make, we remove.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(fault("start"))?;
+        let signals = {
+            let _context = runtime.enter();
+            Signals::catch().map_err(fault("listen to signals"))?
+        };
+        let result_files = self.settings.result_files.iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
+        let directory = JobDirectory::create(&self.place.temporary).map_err(fault("make a private directory"))?;
+        let mut secrets = Secrets::default();
+        let plan = self.plan(&directory, &mut secrets, teller)?;
+        let job_settings = self.job_settings(&directory, &secrets, teller);
+        let Some(watching) = teller.take() else { return Err(Stop::new(Exit::Fault, "nobody can tell of the job")) };
+        let (asks, asked) = tokio::sync::mpsc::unbounded_channel();
+        let ended = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                never = signals.pass_on(asks, self.asked.clone()) => match never {},
+                ended = job_process::run(plan, job_settings, watching, asked) => ended,
+            }
+        });
+        let Ended { run, audience, log_failure } = ended.map_err(fault("run the job"))?;
+        let teller = teller.insert(audience.unwrap_or_else(|| Teller::new(self.settings, screen(), self.asked.clone())));
+        self.end(&run, log_failure, &secrets, result_files, directory, teller)
+    }
+
+    fn plan(&self, directory: &JobDirectory, secrets: &mut Secrets, teller: &mut Option<Teller<Screen>>) -> Result<Plan, Stop> {
+        let fault = |error: std::io::Error| Stop::new(Exit::Fault, format!("could not make a private directory: {}", words(&error)));
+        let (files, variables) = (directory.path().join("files"), directory.path().join("variables"));
+        let job = &self.prepared.job;
+        std::fs::create_dir(&files).map_err(fault)?;
+        if job.request.variables.iter().any(|variable| variable.file) {
+            std::fs::create_dir(&variables).map_err(fault)?;
+        }
+        let variables = variables::prepare(&job.request.variables, &variables, secrets)?;
+        for name in &variables.in_clear {
+            if let Some(teller) = teller {
+                teller.warn(&format!("the value of `{name}` is too short to be masked"));
+            }
+        }
+        for secret in &self.prepared.secrets {
+            // One that is too short was given for a variable, and that has been warned of.
+            let _ = secrets.add(secret);
+        }
+        self.add_sensitive_inputs(secrets);
+        let root = self.prepared.root.clone();
+        plan::plan(job, root, &self.prepared.directories, variables.values, &files, self.settings, self.place)
+    }
+
+    /// What was given for a sensitive input must not appear anywhere, also not before the engine has seen it.
+    fn add_sensitive_inputs(&self, secrets: &mut Secrets) {
+        for (name, value) in job::given_values(&self.prepared.job) {
+            if plan::is_sensitive_input(&self.prepared.root, &name) {
+                variables::add_secret(secrets, &value);
+            }
+        }
+    }
+
+    fn job_settings(&self, directory: &JobDirectory, secrets: &Secrets, teller: &mut Option<Teller<Screen>>) -> job_process::Settings {
+        let journal = directory.path().to_path_buf();
+        if let Some(teller) = teller {
+            teller.note(&format!("journal: {}", journal.display()), Talk::Verbose);
+        }
+        job_process::Settings {
+            seed: Seed(RandomState::new().hash_one(0)),
+            secrets: secrets.clone(),
+            streams: teller.as_ref().map_or(job_process::Streams::Shared, Teller::streams),
+            journal: Some(journal),
+            provenance: self.settings.result_files.iter().any(|file| file.our_fields),
+            keep_files: self.settings.keep,
+        }
+    }
+
+    /// Everything after the last step.
+    fn end(
+        &self,
+        run: &Run,
+        log_failure: Option<String>,
+        secrets: &Secrets,
+        result_files: Vec<Prepared>,
+        directory: JobDirectory,
+        teller: &mut Teller<Screen>,
+    ) -> Result<Exit, Stop> {
+        let own = run.failed_step().filter(|_| self.settings.pass_exit_code);
+        let own = own.and_then(|step| run.result().headline(step).exit_code);
+        let signal = self.asked.so_far().map(|(signal, _)| signal);
+        let mut exit = ending::exit(run.status(), run.failure(), signal, own);
+        let mut late = Vec::new();
+        if let Some(failure) = log_failure {
+            late.push(failure);
+        }
+        late.extend(write_results(run, secrets, result_files).into_iter().filter_map(|fault| match fault {
+            Unwritten::Ours(stop) => Some(stop.to_string()),
+            Unwritten::Theirs(stop) => {
+                teller.warn(&stop.to_string());
+                None
+            }
+        }));
+        if !late.is_empty() && exit == Exit::Done {
+            exit = Exit::Fault;
+        }
+        teller.end(&Ending { run, exit, is_wrapped: self.prepared.job.is_wrapped });
+        late.iter().for_each(|fault| teller.fault(fault));
+        if self.settings.shell && !matches!(exit, Exit::Done | Exit::Interrupted | Exit::Terminated | Exit::HungUp) {
+            self.open_shell(run, teller)?;
+        }
+        if self.settings.keep {
+            let kept = directory.keep();
+            // File variables are removed when the run ends, whatever else is kept.
+            let _ = std::fs::remove_dir_all(kept.join("variables"));
+            teller.note(&format!("kept: {}", kept.display()), Talk::Quiet);
+        }
+        Ok(exit)
+    }
+
+    fn open_shell(&self, run: &Run, teller: &mut Teller<Screen>) -> Result<(), Stop> {
+        let Some(step) = run.failed_step() else { return Ok(()) };
+        if !shell::is_possible() {
+            teller.warn("there is no terminal for a shell: run the same command in one");
+            return Ok(());
+        }
+        let node = run.result().node(step);
+        teller.note("this is the environment and the directory of the failed step; `exit` ends the shell and the run", Talk::Quiet);
+        let shell = self.place.env.get("SHELL").map(String::as_str);
+        shell::open(&node, &self.prepared.directories.work_dir, shell)
+    }
+}
+
+/// A result that could not be written: ours is a promise, theirs is said and no more (agent.md F.4).
+enum Unwritten {
+    Ours(Stop),
+    Theirs(Stop),
+}
+
+fn write_results(run: &Run, secrets: &Secrets, files: Vec<Prepared>) -> Vec<Unwritten> {
+    // The key makes the marks of two jobs differ; nobody needs to know it until results can be replayed.
+    let key = RandomState::new().hash_one(1).to_le_bytes();
+    let redaction = Redaction::new(secrets.clone(), key);
+    let mut faults = Vec::new();
+    for file in files {
+        let our_fields = file.file.our_fields;
+        let format = match file.file.format {
+            ResultFormat::Json => Format::Json,
+            ResultFormat::Text => Format::PrettyText,
+        };
+        let writing = Writing { format, our_fields, redaction: &redaction };
+        if let Err(stop) = file.write(|out| step_client::wire::result::write(out, &run.result(), StepId::ROOT, writing)) {
+            faults.push(if our_fields { Unwritten::Ours(stop) } else { Unwritten::Theirs(stop) });
+        }
+    }
+    faults
+}
+
+fn not_written(fault: std::io::Error) -> Stop {
+    Stop::new(Exit::Fault, format!("could not write to standard output: {}", words(&fault)))
 }

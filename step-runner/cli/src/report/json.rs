@@ -11,6 +11,7 @@ use std::io;
 use std::time::Duration;
 use step_agent::job_process::{Audience, Stream};
 use step_engine::run::{Headline, Kind};
+use step_model::diagnostic;
 use step_model::result::{Failure, FailureKind, Status, StepId};
 
 /// Grows when a field changes its meaning, or goes.
@@ -107,6 +108,31 @@ struct Finished<'a> {
 }
 
 #[derive(Serialize)]
+struct Problem<'a> {
+    verdict: &'static str,
+    code: &'a str,
+    file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u32>,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Plan<'a> {
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Fault<'a> {
+    message: &'a str,
+    hints: &'a [String],
+}
+
+#[derive(Serialize)]
 struct NotDone<'a> {
     part: &'a str,
     what: &'a str,
@@ -121,9 +147,13 @@ struct Note<'a> {
 }
 
 impl<S: Surface> Lines<S> {
-    /// `title` stands for the one step without a name.
-    pub fn new(surface: S, title: &str) -> Self {
-        Self { surface, paths: Paths::new(title), split: BTreeMap::new() }
+    pub fn new(surface: S) -> Self {
+        Self { surface, paths: Paths::default(), split: BTreeMap::new() }
+    }
+
+    /// What stands for the one step without a name.
+    pub fn set_title(&mut self, title: &str) {
+        self.paths.set_title(title);
     }
 
     /// What is said about the job before its first step or after its last.
@@ -135,8 +165,36 @@ impl<S: Surface> Lines<S> {
         self.write("not_done", NotDone { part: part.part, what: &part.what, way_out: &part.way_out, refused: part.refused })
     }
 
+    pub fn problem(&mut self, file: &str, problem: &diagnostic::Problem) -> io::Result<()> {
+        let members = Problem {
+            verdict: if problem.is_error() { "error" } else { "warning" },
+            code: problem.code,
+            file,
+            line: problem.place.as_ref().map(|place| place.line),
+            column: problem.place.as_ref().map(|place| place.column),
+            message: &problem.message,
+            hint: problem.hint.as_deref(),
+        };
+        self.write("problem", members)
+    }
+
+    /// What would run, as people read it.
+    pub fn plan(&mut self, text: &str) -> io::Result<()> {
+        self.write("plan", Plan { text })
+    }
+
+    /// Why nothing ran, or what went wrong after the last step.
+    pub fn error(&mut self, message: &str, hints: &[String]) -> io::Result<()> {
+        self.write("error", Fault { message, hints })
+    }
+
+    /// The last line, when nothing ran.
+    pub fn finished(&mut self, status: &'static str, exit_code: u8) -> io::Result<()> {
+        self.write("finished", Finished { status, exit_code, failed_step: None, failure: None, seconds: None })
+    }
+
     /// The last line.
-    pub fn finished(
+    pub fn ended_job(
         &mut self,
         status: Status,
         failure: Option<&Failure>,

@@ -11,6 +11,7 @@
 use super::words::{self, BOLD, DIM, WARNING};
 use super::{Paths, Surface};
 use crate::run::settings::Talk;
+use crate::run::signals::{Asked, Signal};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -28,12 +29,49 @@ pub struct Text<S> {
     running: Vec<(StepId, Arc<str>)>,
     /// What failed, with its last lines; kept until the job ends, when it is known which of them failed the job.
     failed: BTreeMap<StepId, String>,
+    asked: Asked,
+    /// As much of `asked` as has been told.
+    told: Option<(Signal, bool)>,
 }
 
 impl<S: Surface> Text<S> {
-    /// `title` stands for the one step without a name.
-    pub fn new(surface: S, talk: Talk, title: &str) -> Self {
-        Self { surface, talk, paths: Paths::new(title), running: Vec::new(), failed: BTreeMap::new() }
+    pub fn new(surface: S, talk: Talk, asked: Asked) -> Self {
+        Self { surface, talk, paths: Paths::default(), running: Vec::new(), failed: BTreeMap::new(), asked, told: None }
+    }
+
+    /// What stands for the one step without a name.
+    pub fn set_title(&mut self, title: &str) {
+        self.paths.set_title(title);
+    }
+
+    pub fn title(&self) -> &str {
+        self.paths.title()
+    }
+
+    pub fn talk(&self) -> Talk {
+        self.talk
+    }
+
+    pub fn say(&mut self, lines: &str) {
+        self.surface.say(lines);
+    }
+
+    /// Writes what was asked for to standard output.
+    /// # Errors
+    /// It cannot be written.
+    pub fn print(&mut self, text: &str) -> io::Result<()> {
+        self.surface.output(text.as_bytes())
+    }
+
+    fn tell_what_was_asked(&mut self) {
+        let asked = self.asked.so_far();
+        if asked == self.told {
+            return;
+        }
+        self.told = asked;
+        if let Some((signal, insists)) = asked {
+            self.surface.say(&words::asked(signal, insists));
+        }
     }
 
     /// What is known about a step that failed: its command, exit code and last lines.
@@ -80,7 +118,7 @@ impl<S: Surface> Audience for Text<S> {
             return;
         }
         if headline.status != Status::Success && !headline.allowed_to_fail {
-            self.failed.insert(step, words::failure(&path, headline, tail));
+            self.failed.insert(step, words::circumstances(&path, headline, tail));
         }
         if self.talk >= Talk::Normal {
             self.surface.say(&words::ended(&path, headline, self.talk == Talk::Verbose));
@@ -89,6 +127,7 @@ impl<S: Surface> Audience for Text<S> {
     }
 
     fn tick(&mut self) {
+        self.tell_what_was_asked();
         self.surface.tick();
     }
 }

@@ -1,11 +1,13 @@
 //! The words of the report for people: pure functions of what a step or a job has come to.
 
+use crate::run::signals::Signal;
 use crate::tree::{in_words, without_steps};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
 use step_engine::run::{Headline, Kind};
 use step_model::result::{Failure, FailureKind, Status};
 use step_model::value::{Data, Value};
+use step_payload::NotDone;
 
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -94,10 +96,14 @@ fn signal_name(signal: i32) -> String {
     format!("signal {signal} ({name})")
 }
 
-/// What went wrong with the innermost step that failed: the step, its command, exit code and last lines.
-pub fn failure(path: &str, headline: &Headline, tail: &[u8]) -> String {
-    let why = reason(headline).unwrap_or_else(|| status(headline.status, headline.failure.as_ref()).1.into());
-    let mut text = format!("{BAD}error{BAD:#}: step `{path}` failed: {why}\n");
+/// Why the job failed, in the original's words, and what is known about the step that failed.
+pub fn failure(message: &str, circumstances: Option<&str>) -> String {
+    format!("{BAD}error{BAD:#}: {}\n{}", plain(message), circumstances.unwrap_or_default())
+}
+
+/// What is known about a step that failed: its path, command, directory and last lines.
+pub fn circumstances(path: &str, headline: &Headline, tail: &[u8]) -> String {
+    let mut text = format!("  step: {path}\n");
     if !headline.command.is_empty() {
         let _ = writeln!(text, "  command: {}", command(&headline.command));
     }
@@ -112,6 +118,17 @@ pub fn failure(path: &str, headline: &Headline, tail: &[u8]) -> String {
         }
     }
     text
+}
+
+/// `not done: the cache `objects` is not fetched; ...`
+pub fn not_done(part: &NotDone) -> String {
+    format!("{WARNING}not done{WARNING:#}: {}; {}\n", plain(&part.what), plain(&part.way_out))
+}
+
+/// `SIGINT: the steps are asked to end; again, and they are killed`
+pub fn asked(signal: Signal, insists: bool) -> String {
+    let what = if insists { "once more: the steps are killed" } else { "the steps are asked to end; once again, and they are killed" };
+    format!("{WARNING}{}{WARNING:#}: {what}\n", signal.name())
 }
 
 /// `sh -c 'echo "$HOME"'`: what a person can paste into a shell. What is sensitive is not shown.

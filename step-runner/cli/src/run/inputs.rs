@@ -84,6 +84,19 @@ fn literal(value: &Value) -> ValueTemplate {
     }
 }
 
+/// The value, when nothing in it is an expression.
+pub fn literal_value(template: &ValueTemplate) -> Option<Value> {
+    Some(match template {
+        ValueTemplate::Scalar(value) => value.clone(),
+        ValueTemplate::Text(text) => text.as_literal()?.into(),
+        ValueTemplate::Array(items) => Value::array(items.iter().map(literal_value).collect::<Option<Vec<_>>>()?),
+        ValueTemplate::Object(entries) => {
+            let pair = |(key, value): &(Template, ValueTemplate)| Some((key.as_literal()?.to_owned(), literal_value(value)?));
+            Value::object(entries.iter().map(pair).collect::<Option<Vec<_>>>()?)
+        }
+    })
+}
+
 /// The original pastes its values into a definition, where a text may hold expressions.
 fn template(value: &Value) -> Result<ValueTemplate, String> {
     Ok(match value.data() {

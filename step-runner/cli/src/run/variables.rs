@@ -52,15 +52,15 @@ pub fn prepare(variables: &[Variable], dir: &Path, secrets: &mut Secrets) -> Res
     Ok(prepared)
 }
 
-/// Adds every text in a value.
+/// Adds every text in a value. What is too short to be masked is left out.
 pub fn add_secret(secrets: &mut Secrets, value: &Value) {
-    match value.data() {
-        Data::String(text) => drop(secrets.add(text)),
-        Data::Array(items) => items.iter().for_each(|item| add_secret(secrets, item)),
-        Data::Object(object) => object.values().for_each(|item| add_secret(secrets, item)),
-        Data::Number(_) => drop(secrets.add(&value.to_json().to_string())),
-        Data::Null | Data::Boolean(_) => {}
-    }
+    let _ = match value.data() {
+        Data::String(text) => secrets.add(text),
+        Data::Number(_) => secrets.add(&value.to_json().to_string()),
+        Data::Array(items) => return items.iter().for_each(|item| add_secret(secrets, item)),
+        Data::Object(object) => return object.values().for_each(|item| add_secret(secrets, item)),
+        Data::Null | Data::Boolean(_) => return,
+    };
 }
 
 /// Not a path, and not a name that means a directory.

@@ -18,7 +18,7 @@ impl Surface for Paper {
 }
 
 fn lines() -> Lines<Paper> {
-    Lines::new(Paper::default(), "./job")
+    Lines::new(Paper::default())
 }
 
 fn told(lines: &Lines<Paper>) -> &str {
@@ -50,6 +50,8 @@ fn every_event_is_a_line_with_a_version() {
     let not_done = step_payload::NotDone { part: "cache", what: "no cache".into(), way_out: "fill it".into(), refused: false };
     lines.not_done(&not_done).expect("paper is patient");
     lines.note("the work tree is another commit", true).expect("paper is patient");
+    let problem = diagnostic::Problem::error("unknown-key", "`envv` is not known", None).with_hint("did you mean `env`?");
+    lines.problem("a/step.yml", &problem).expect("paper is patient");
     lines.started(StepId(1), &compile());
     lines.said(StepId(1), "Running step name=compile", false);
     lines.output(StepId(1), Stream::Output, "grüße\n".as_bytes()).expect("paper is patient");
@@ -63,15 +65,27 @@ fn every_event_is_a_line_with_a_version() {
         ..compile()
     };
     lines.ended(StepId(1), &ended, b"not repeated");
-    lines.finished(Status::Failure, Some(&failure), Some(StepId(1)), 1, Some(Duration::from_millis(1500))).expect("paper is patient");
+    lines.ended_job(Status::Failure, Some(&failure), Some(StepId(1)), 1, Some(Duration::from_millis(1500))).expect("paper is patient");
     insta::assert_snapshot!(told(&lines), @r#"
     {"version":1,"event":"not_done","part":"cache","what":"no cache","way_out":"fill it","refused":false}
     {"version":1,"event":"note","message":"the work tree is another commit","warning":true}
+    {"version":1,"event":"problem","verdict":"error","code":"unknown-key","file":"a/step.yml","message":"`envv` is not known","hint":"did you mean `env`?"}
     {"version":1,"event":"started","step":1,"parent":0,"name":"compile","path":"compile","kind":"exec","time":"2023-11-14T22:13:20.12Z"}
     {"version":1,"event":"said","step":1,"line":"Running step name=compile","warning":false}
     {"version":1,"event":"output","step":1,"stream":"stdout","text":"grüße\n"}
     {"version":1,"event":"ended","step":1,"name":"compile","path":"compile","status":"failure","exit_code":2,"failure":{"kind":"step_failure","message":"exec: exit status 2"},"start":"2023-11-14T22:13:20.12Z","end":"2023-11-14T22:13:21.12Z","cpu_seconds":0.042,"peak_memory_bytes":4096}
     {"version":1,"event":"finished","status":"failure","exit_code":1,"failed_step":1,"failure":{"kind":"step_failure","message":"exec: exit status 2"},"seconds":1.5}
+    "#);
+}
+
+#[test]
+fn a_job_that_never_ran_says_why() {
+    let mut lines = lines();
+    lines.error("no step specified", &["name one".into()]).expect("paper is patient");
+    lines.finished("not run", 2).expect("paper is patient");
+    insta::assert_snapshot!(told(&lines), @r#"
+    {"version":1,"event":"error","message":"no step specified","hints":["name one"]}
+    {"version":1,"event":"finished","status":"not run","exit_code":2}
     "#);
 }
 

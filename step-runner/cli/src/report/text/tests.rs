@@ -50,7 +50,7 @@ fn failed(headline: &Headline, code: i32) -> Headline {
 
 /// A nested job whose last step fails.
 fn play(talk: Talk) -> Text<Paper> {
-    let mut text = Text::new(Paper::default(), talk, "./job");
+    let mut text = Text::new(Paper::default(), talk, Asked::default());
     let root = step("", None, Kind::Sequence);
     let build = step("build", Some(0), Kind::Sequence);
     let compile = step("compile", Some(1), Kind::Exec);
@@ -106,19 +106,20 @@ fn a_failure_is_kept_for_the_end() {
     let text = play(Talk::Quiet);
     let failure = text.failure_of(StepId(3)).expect("a failure");
     insta::assert_snapshot!(anstream::adapter::strip_str(failure).to_string(), @r"
-    error: step `test` failed: exit status 2
-      command: make
-      directory: /w
-      last lines:
-        | one
-        | two
+    step: test
+    command: make
+    directory: /w
+    last lines:
+      | one
+      | two
     ");
     assert_eq!(text.failure_of(StepId(2)), None);
 }
 
 #[test]
 fn the_step_without_a_name_is_called_as_it_was_typed() {
-    let mut text = Text::new(Paper::default(), Talk::Normal, "./greet");
+    let mut text = Text::new(Paper::default(), Talk::Normal, Asked::default());
+    text.set_title("./greet");
     let greet = step("", Some(0), Kind::Sequence);
     let hello = step("hello", Some(1), Kind::Exec);
     text.started(StepId(0), &step("", None, Kind::Sequence));

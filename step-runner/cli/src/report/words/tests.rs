@@ -64,35 +64,49 @@ fn the_style_is_a_part_of_the_words() {
 fn a_failure_shows_command_directory_and_last_lines() {
     let code = Headline { exit_code: Some(7), ..failed(FailureKind::StepFailure, "exec: exit status 7") };
     let tail = b"\x1b[31mone\x1b[0m\r\n10%\r20%\r100%\ntwo\x07\xff\n\n";
-    insta::assert_snapshot!(stripped(&failure("build/compile", &code, tail)), @r"
-    error: step `build/compile` failed: exit status 7
+    insta::assert_snapshot!(stripped(&failure("step \"build\": exec: exit status 7", Some(&circumstances("build/compile", &code, tail)))), @r#"
+    error: step "build": exec: exit status 7
+      step: build/compile
       command: sh -c 'exit 7'
       directory: /builds/x
       last lines:
         | one
         | 100%
         | two
-    ");
+    "#);
     let long: String = (1..=30).map(|number| format!("line {number}\n")).collect();
-    insta::assert_snapshot!(stripped(&failure("build/compile", &code, long.as_bytes())), @r"
-    error: step `build/compile` failed: exit status 7
-      command: sh -c 'exit 7'
-      directory: /builds/x
-      last lines:
-        | line 21
-        | line 22
-        | line 23
-        | line 24
-        | line 25
-        | line 26
-        | line 27
-        | line 28
-        | line 29
-        | line 30
+    insta::assert_snapshot!(stripped(&circumstances("build/compile", &code, long.as_bytes())), @r"
+    step: build/compile
+    command: sh -c 'exit 7'
+    directory: /builds/x
+    last lines:
+      | line 21
+      | line 22
+      | line 23
+      | line 24
+      | line 25
+      | line 26
+      | line 27
+      | line 28
+      | line 29
+      | line 30
     ");
     let never_ran =
         Headline { command: Vec::new(), work_dir: None, ..failed(FailureKind::BadInput, "step \"a\": failed to load: no such file") };
-    insta::assert_snapshot!(stripped(&failure("a", &never_ran, b"")), @"error: step `a` failed: failed to load: no such file");
+    insta::assert_snapshot!(stripped(&circumstances("a", &never_ran, b"")), @"  step: a");
+}
+
+#[test]
+fn what_is_said_around_a_job_is_one_line_each() {
+    let part =
+        NotDone { part: "cache", what: "the cache `k` is not fetched".into(), way_out: "fill `target` yourself".into(), refused: false };
+    let said = [not_done(&part), asked(Signal::Interrupt, false), asked(Signal::Terminate, true), failure("no\tway", None)];
+    insta::assert_snapshot!(stripped(&said.concat()), @r"
+    not done: the cache `k` is not fetched; fill `target` yourself
+    SIGINT: the steps are asked to end; once again, and they are killed
+    SIGTERM: once more: the steps are killed
+    error: no\tway
+    ");
 }
 
 #[test]

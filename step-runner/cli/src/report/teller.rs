@@ -1,0 +1,228 @@
+//! One report of a run, from what is said before the first step to the end: for people or for programs.
+
+use super::Surface;
+use super::json::Lines;
+use super::text::Text;
+use super::words::{self, WARNING};
+use crate::exit::{Complaint, Exit};
+use crate::run::settings::{Settings, Talk};
+use crate::run::signals::Asked;
+use crate::run::typed::Output;
+use crate::{complain, tree};
+use std::io;
+use std::time::Duration;
+use step_agent::job_process::{Audience, Stream, Streams};
+use step_engine::resolve::DocumentProblems;
+use step_engine::run::{Headline, Run};
+use step_model::result::{ResultTree as _, StepId};
+use step_payload::NotDone;
+
+/// Tells of a run.
+#[derive(Debug)]
+pub enum Teller<S> {
+    Text(Box<Text<S>>),
+    Json(Box<Lines<S>>),
+}
+
+/// How a job has ended.
+#[derive(Debug)]
+pub struct Ending<'a> {
+    pub run: &'a Run,
+    pub exit: Exit,
+    /// The job is one step without a name: its level is not shown.
+    pub is_wrapped: bool,
+}
+
+impl Ending<'_> {
+    fn took(&self) -> Option<Duration> {
+        let root = self.run.result().headline(StepId::ROOT);
+        root.start.zip(root.end).map(|(start, end)| end.since(start))
+    }
+
+    /// The job without the level that nobody wrote.
+    fn top(&self) -> StepId {
+        match self.run.result().children(StepId::ROOT)[..] {
+            [only] if self.is_wrapped => only,
+            _ => StepId::ROOT,
+        }
+    }
+
+    /// Why the job did not succeed, in the original's words, without the level that nobody wrote.
+    fn message(&self) -> Option<&str> {
+        let message = self.run.failure()?.message.as_str();
+        Some(message.strip_prefix("step \"\": ").filter(|_| self.is_wrapped).unwrap_or(message))
+    }
+}
+
+impl<S: Surface> Teller<S> {
+    pub fn new(settings: &Settings, surface: S, asked: Asked) -> Self {
+        match settings.output {
+            Output::Text => Self::Text(Box::new(Text::new(surface, settings.talk, asked))),
+            Output::Json => Self::Json(Box::new(Lines::new(surface))),
+        }
+    }
+
+    /// How the two streams of a step are to be read.
+    pub fn streams(&self) -> Streams {
+        match self {
+            Self::Text(_) => Streams::Shared,
+            Self::Json(_) => Streams::Separate,
+        }
+    }
+
+    /// What stands for the one step without a name.
+    pub fn set_title(&mut self, title: &str) {
+        match self {
+            Self::Text(text) => text.set_title(title),
+            Self::Json(lines) => lines.set_title(title),
+        }
+    }
+
+    /// Something about the job itself, before its first step or after its last.
+    pub fn note(&mut self, message: &str, talk: Talk) {
+        match self {
+            Self::Text(text) if text.talk() >= talk => text.say(&format!("{message}\n")),
+            Self::Text(_) => {}
+            Self::Json(lines) => drop(lines.note(message, false)),
+        }
+    }
+
+    pub fn warn(&mut self, message: &str) {
+        match self {
+            Self::Text(text) if text.talk() >= Talk::Normal => text.say(&format!("{WARNING}warning{WARNING:#}: {message}\n")),
+            Self::Text(_) => {}
+            Self::Json(lines) => drop(lines.note(message, true)),
+        }
+    }
+
+    /// A part of the job that is not carried out here, with the way out: one line.
+    pub fn not_done(&mut self, part: &NotDone) {
+        match self {
+            Self::Text(text) if text.talk() >= Talk::Normal => text.say(&words::not_done(part)),
+            Self::Text(_) => {}
+            Self::Json(lines) => drop(lines.not_done(part)),
+        }
+    }
+
+    /// Problems of documents: errors always, warnings unless it is to be quiet.
+    pub fn problems(&mut self, files: &[DocumentProblems]) {
+        for file in files {
+            for problem in &file.problems {
+                match self {
+                    Self::Text(text) if problem.is_error() || text.talk() >= Talk::Normal => {
+                        text.say(&complain::shown(problem, &file.file, file.text.as_deref(), false));
+                    }
+                    Self::Text(_) => {}
+                    Self::Json(lines) => drop(lines.problem(&file.file, problem)),
+                }
+            }
+        }
+    }
+
+    /// The plan of `--dry-run`: what was asked for, so it goes to standard output.
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn plan(&mut self, plan: &str) -> io::Result<()> {
+        match self {
+            Self::Text(text) => text.print(plan),
+            Self::Json(lines) => lines.plan(plan),
+        }
+    }
+
+    /// Something that went wrong after the last step.
+    pub fn fault(&mut self, message: &str) {
+        match self {
+            Self::Text(text) => text.say(&words::failure(message, None)),
+            Self::Json(lines) => drop(lines.error(message, &[])),
+        }
+    }
+
+    /// Why nothing ran. People are told by `main`.
+    pub fn stopped(&mut self, problems: &[Complaint], exit: Exit) {
+        if let Self::Json(lines) = self {
+            for problem in problems {
+                drop(lines.error(&problem.message, &problem.hints));
+            }
+            drop(lines.finished("not run", exit.code()));
+        }
+    }
+
+    /// The last words: the tree of what ran, and what went wrong.
+    pub fn end(&mut self, ending: &Ending<'_>) {
+        match self {
+            Self::Text(text) => Self::end_text(text, ending),
+            Self::Json(lines) => {
+                let (run, exit) = (ending.run, ending.exit.code());
+                drop(lines.ended_job(run.status(), run.failure(), run.failed_step(), exit, ending.took()));
+            }
+        }
+    }
+
+    fn end_text(text: &mut Text<S>, ending: &Ending<'_>) {
+        let (run, result) = (ending.run, ending.run.result());
+        let top = ending.top();
+        if text.talk() >= Talk::Normal && result.children(top).len() > usize::from(top == StepId::ROOT) {
+            text.say(&format!("\n{}", tree_of(run, top, text.title())));
+        }
+        if let Some(message) = ending.message() {
+            let failure = run.failed_step().and_then(|step| text.failure_of(step).map(str::to_owned));
+            text.say(&words::failure(message, failure.as_deref()));
+        }
+        if text.talk() >= Talk::Normal {
+            text.say(&words::job(run.status(), run.failure(), ending.took()));
+        }
+    }
+}
+
+fn tree_of(run: &Run, top: StepId, title: &str) -> String {
+    let result = run.result();
+    let line = |step: StepId| {
+        let headline = result.headline(step);
+        let mut line = tree::Line::of(&headline);
+        if headline.name.is_empty() && headline.parent.is_some() {
+            line.name = title.to_owned();
+        }
+        line
+    };
+    let mut drawn = Vec::new();
+    let outcome = tree::write(&mut drawn, top, &line, &|step| result.children(step));
+    debug_assert!(outcome.is_ok(), "memory can be written to");
+    String::from_utf8_lossy(&drawn).into_owned()
+}
+
+impl<S: Surface> Audience for Teller<S> {
+    fn started(&mut self, step: StepId, headline: &Headline) {
+        match self {
+            Self::Text(text) => text.started(step, headline),
+            Self::Json(lines) => lines.started(step, headline),
+        }
+    }
+
+    fn output(&mut self, step: StepId, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Text(text) => text.output(step, stream, bytes),
+            Self::Json(lines) => lines.output(step, stream, bytes),
+        }
+    }
+
+    fn said(&mut self, step: StepId, line: &str, warning: bool) {
+        match self {
+            Self::Text(text) => text.said(step, line, warning),
+            Self::Json(lines) => lines.said(step, line, warning),
+        }
+    }
+
+    fn ended(&mut self, step: StepId, headline: &Headline, tail: &[u8]) {
+        match self {
+            Self::Text(text) => text.ended(step, headline, tail),
+            Self::Json(lines) => lines.ended(step, headline, tail),
+        }
+    }
+
+    fn tick(&mut self) {
+        match self {
+            Self::Text(text) => text.tick(),
+            Self::Json(_) => {}
+        }
+    }
+}

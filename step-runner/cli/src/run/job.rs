@@ -1,0 +1,368 @@
+//! What was given becomes a job: a run request, and what has to be said about it before its first step.
+
+mod reference;
+
+use super::inputs;
+use super::pipeline;
+use super::place::Place;
+use super::settings::{Settings, What};
+use super::source::{self, Source};
+use super::supply::Supply;
+use crate::exit::{Complaint, Exit, Stop};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use step_engine::resolve::DocumentProblems;
+use step_model::diagnostic::Problem;
+use step_model::document::{Action, Body, Dialect, Spec, Step, StepDocument, raw};
+use step_model::expression::Template;
+use step_model::expression::nearest;
+use step_model::plan::Level;
+use step_model::request::{RunRequest, Variable};
+use step_model::value::Value;
+use step_payload::recognise::{Recognised, recognise};
+use step_payload::replaced;
+use step_payload::{Here, NotDone, Translation};
+
+/// A job that can be resolved.
+#[derive(Debug)]
+pub struct Job {
+    pub request: RunRequest,
+    /// What the job is called in the report: the argument as it was typed.
+    pub title: String,
+    /// The job is one step without a name.
+    pub is_wrapped: bool,
+    /// The one step runs this definition, which no reference can name: it came from standard input or as protobuf text.
+    pub definition: Option<Arc<StepDocument>>,
+    pub not_done: Vec<NotDone>,
+    /// The commit that the job was made for.
+    pub commit: Option<String>,
+    /// The variables of the command line are in the request already.
+    pub has_variables: bool,
+    /// Values that nobody has supplied.
+    pub missing: Vec<String>,
+    /// Warnings about what was read.
+    pub warnings: Vec<DocumentProblems>,
+}
+
+/// Why there is no job.
+#[derive(Debug)]
+pub enum NoJob {
+    Stop(Stop),
+    /// Problems with a place in a text.
+    Problems(Vec<DocumentProblems>),
+}
+
+impl From<Stop> for NoJob {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+/// Finds out what was given. `supply` has the values that a payload only names.
+/// # Errors
+/// It cannot be read, is nothing that can be run, or has problems.
+pub fn find(settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+    let mut job = match &settings.what {
+        What::Named(text) => named(text, settings, place, supply)?,
+        What::JobOf { file, job } => {
+            let source = source::file(Path::new(file))?;
+            pipeline_job(&source, Some(job), settings, place, supply)?
+        }
+        What::StandardInput => of_source(&source::standard_input()?, None, settings, place, supply)?,
+        What::Invocation(text) => of_invocation(text, "job")?,
+        What::Git { url, revision, dir } => one_step(reference::git(url, revision, dir)?, url),
+        What::Oci { registry, repository, tag, dir, file } => {
+            one_step(reference::oci(registry, repository, tag, dir, file)?, &format!("{registry}/{repository}:{tag}"))
+        }
+        What::DefinitionText(file) => of_definition_text(file)?,
+    };
+    add_settings(&mut job, settings, place, supply)?;
+    Ok(job)
+}
+
+fn named(text: &str, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+    let path = Path::new(text);
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(one_step(reference::directory(text), text)),
+        Ok(_) => of_source(&source::file(path)?, Some(text), settings, place, supply),
+        Err(_) => Ok(one_step(reference::short(text)?, text)),
+    }
+}
+
+/// A file is known by its content. `path`: the file, if it is one.
+fn of_source(source: &Source, path: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+    let title = path.unwrap_or("job");
+    match recognise(&source.text) {
+        Recognised::RunRequest => of_request(source, title, settings, supply),
+        Recognised::GitlabPayload => {
+            let here = here(settings, place);
+            let translation = supply.until_complete(|values| {
+                step_payload::steps_of(&source.text, &here, values)
+                    .map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))
+                    .map(|translation| (translation.missing.clone(), translation))
+            })?;
+            Ok(of_translation(translation, source, title))
+        }
+        Recognised::GitlabCi => pipeline_job(source, None, settings, place, supply),
+        Recognised::Invocation => of_invocation(&source.text, title),
+        Recognised::Definition => match path {
+            Some(path) => Ok(one_step(reference::file(path), path)),
+            None => of_definition(&source.text),
+        },
+        Recognised::Unknown => Err(Stop::bad_input(unknown(source))
+            .with_hint(
+                "`run` takes a run request or a GitLab job payload as JSON, a definition, or a `.gitlab-ci.yml` and the name of a job",
+            )
+            .into()),
+    }
+}
+
+fn unknown(source: &Source) -> String {
+    let text = source.text.trim_start_matches('\u{feff}').trim_start();
+    if text.is_empty() {
+        return format!("`{}` is empty", source.name);
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Err(fault) if text.starts_with(['{', '[']) => format!("`{}` is not valid JSON: {fault}", source.name),
+        _ => format!("`{}` is nothing that can be run", source.name),
+    }
+}
+
+fn of_request(source: &Source, title: &str, settings: &Settings, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+    let text = source.text.trim_start_matches('\u{feff}');
+    let dialect = match settings.level {
+        Level::V0_12 => Dialect::Steps,
+        Level::V0_44 => Dialect::Functions,
+    };
+    let (request, problems) =
+        step_client::wire::request::read_as(text, dialect).map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))?;
+    let request = supply.until_complete(|values| {
+        let mut request = request.clone();
+        let missing = fill_in(&mut request.variables, values);
+        Ok::<_, NoJob>((missing, request))
+    })?;
+    let mut job = Job::new(request, title);
+    job.missing = supply.missing().to_vec();
+    job.warnings.extend(warnings(source, problems));
+    Ok(job)
+}
+
+/// Replaces `[MASKED NAME]` by the value of that name. Returns the names for which there is none.
+fn fill_in(variables: &mut [Variable], values: &BTreeMap<String, String>) -> Vec<String> {
+    let mut missing = Vec::new();
+    for variable in variables {
+        match values.get(&*variable.key) {
+            _ if *variable.value != replaced::mark(&variable.key) => {}
+            Some(value) => variable.value = value.as_str().into(),
+            None => missing.push(variable.key.to_string()),
+        }
+    }
+    missing
+}
+
+fn of_translation(translation: Translation, source: &Source, title: &str) -> Job {
+    let mut job = Job::new(translation.request, title);
+    job.has_variables = true;
+    job.not_done = translation.not_done;
+    job.commit = translation.commit;
+    job.missing = translation.missing;
+    job.warnings.extend(warnings(source, translation.problems));
+    job
+}
+
+fn pipeline_job(source: &Source, name: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+    let here = here(settings, place);
+    let configuration = pipeline::read(source)?;
+    let names = configuration.job_names();
+    let known: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let listed = match known.is_empty() {
+        true => "it has no jobs".to_owned(),
+        false => format!("its jobs are `{}`", known.join("`, `")),
+    };
+    let Some(name) = name else {
+        return Err(Stop::usage(format!("which job of `{}`?", source.name)).with_hint(listed).into());
+    };
+    if !known.contains(&name) {
+        let hint = nearest(name, known.iter().copied()).map_or(listed, |near| format!("did you mean `{near}`?"));
+        return Err(Stop::bad_input(format!("`{}` has no job `{name}`", source.name)).with_hint(hint).into());
+    }
+    let translation = supply.until_complete(|values| {
+        let translation = configuration.job(name, &here, values).map_err(|files| {
+            let problems =
+                files.into_iter().map(|file| DocumentProblems { file: file.file, text: Some(file.text), problems: file.problems });
+            NoJob::Problems(problems.collect())
+        })?;
+        Ok::<_, NoJob>((translation.missing.clone(), translation))
+    })?;
+    Ok(of_translation(translation, source, name))
+}
+
+fn here(settings: &Settings, place: &Place) -> Here {
+    Here {
+        builtins: Vec::new(),
+        ignore_image: settings.ignore_image,
+        predefined: [("CI_PROJECT_DIR".to_owned(), place.dir.to_string())].into(),
+        given: settings.variables.iter().cloned().collect(),
+        live: false,
+        dialect: (settings.level == Level::V0_12).then_some(Dialect::Steps),
+    }
+}
+
+fn of_invocation(text: &str, title: &str) -> Result<Job, NoJob> {
+    let (step, problems) = raw::read_invocation(text, Dialect::Steps);
+    let problems = DocumentProblems { file: "the argument".into(), text: Some(text.into()), problems };
+    let Some(mut step) = step else { return Err(NoJob::Problems(vec![problems])) };
+    step.name = "".into();
+    let title = match &step.action {
+        Action::Reference(_) => text.lines().find_map(reference::in_line).unwrap_or_else(|| title.to_owned()),
+        Action::Script(_) | Action::ScriptLegacy(_) => "script".into(),
+    };
+    let mut job = Job::of_step(step, &title);
+    job.warnings.extend(Some(problems).filter(|problems| !problems.problems.is_empty()));
+    Ok(job)
+}
+
+/// A definition that no file holds.
+fn of_definition(text: &str) -> Result<Job, NoJob> {
+    let reading = raw::read(text, "func.yml");
+    let problems = DocumentProblems { file: "standard input".into(), text: Some(text.into()), problems: reading.problems };
+    let Some(document) = reading.document else { return Err(NoJob::Problems(vec![problems])) };
+    let mut job = one_step(reference::directory("."), "standard input");
+    job.definition = Some(document);
+    job.warnings.extend(Some(problems).filter(|problems| !problems.problems.is_empty()));
+    Ok(job)
+}
+
+fn of_definition_text(file: &Path) -> Result<Job, NoJob> {
+    let source = source::file(file)?;
+    let document = step_client::wire::definition::read_text(&source.text)
+        .map_err(|fault| Stop::bad_input(format!("`{}` is no definition: {fault}", source.name)))?;
+    let mut job = one_step(reference::file(&source.name), &source.name);
+    job.definition = Some(Arc::new(document));
+    Ok(job)
+}
+
+fn one_step(reference: step_model::reference::StepReference, title: &str) -> Job {
+    Job::of_step(Step::new("", Action::Reference(reference)), title)
+}
+
+impl Job {
+    fn new(request: RunRequest, title: &str) -> Self {
+        Self {
+            request,
+            title: title.to_owned(),
+            is_wrapped: false,
+            definition: None,
+            not_done: Vec::new(),
+            commit: None,
+            has_variables: false,
+            missing: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn of_step(step: Step, title: &str) -> Self {
+        let request = RunRequest {
+            id: "".into(),
+            work_dir: None,
+            build_dir: None,
+            env: Default::default(),
+            variables: Vec::new(),
+            steps: Arc::new(StepDocument::of_steps(Dialect::Functions, [step])),
+            timeout: None,
+        };
+        Self { is_wrapped: true, ..Self::new(request, title) }
+    }
+
+    /// The one step of a wrapped job, to be changed.
+    fn step(&mut self) -> Option<&mut Step> {
+        let document = Arc::make_mut(&mut self.request.steps);
+        match &mut document.definition.body {
+            Body::Sequence(sequence) if self.is_wrapped => sequence.steps.first_mut().map(Arc::make_mut),
+            _ => None,
+        }
+    }
+}
+
+/// Flags and files of variables go where they belong: to the one step, or to the request.
+fn add_settings(job: &mut Job, settings: &Settings, place: &Place, supply: &Supply<'_>) -> Result<(), NoJob> {
+    let files = super::supply::read_pairs(&settings.env_files)?;
+    if job.is_wrapped {
+        let spec = match &job.definition {
+            Some(document) => Some(document.spec.clone()),
+            None => spec_of(job, place),
+        };
+        let Some(step) = job.step() else { return Ok(()) };
+        let elsewhere: Vec<String> = step.inputs.iter().filter_map(|(name, _)| name.as_literal().map(str::to_owned)).collect();
+        let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+        let inputs = inputs::read(spec.as_ref(), &settings.inputs, &elsewhere).map_err(|problems| Stop::all(Exit::BadInput, problems))?;
+        step.inputs.retain(|(name, _)| !inputs.iter().any(|(given, _)| given.source() == name.source()));
+        step.inputs.extend(inputs);
+        for (name, value) in files {
+            set_env(step, &name, Template::literal(value));
+        }
+        for (name, value) in &settings.env {
+            let value = Template::parse(value.as_str(), Dialect::Steps)
+                .map_err(|fault| Stop::bad_input(format!("`--env`: `{name}`: {}", fault.message)))?;
+            set_env(step, name, value);
+        }
+        let masked = supply.given().iter().map(|(key, value)| variable(key, value, true));
+        job.request.variables.extend(masked);
+    } else {
+        if !settings.inputs.is_empty() {
+            let message = format!("`{}` is a job, and a job takes no inputs", job.title);
+            return Err(Stop::usage(message)
+                .with_hint("`--job NAME=VALUE` sets a job variable, `--env NAME=VALUE` an environment variable")
+                .into());
+        }
+        let env = files.into_iter().chain(settings.env.iter().cloned());
+        job.request.env.extend(env.map(|(name, value)| (name.into(), value.into())));
+    }
+    if !job.has_variables {
+        job.request.variables.extend(settings.variables.iter().map(|(key, value)| variable(key, value, false)));
+    }
+    Ok(())
+}
+
+fn set_env(step: &mut Step, name: &str, value: Template) {
+    step.env.retain(|(known, _)| known.source() != name);
+    step.env.push((Template::literal(name), value));
+}
+
+fn variable(key: &str, value: &str, masked: bool) -> Variable {
+    Variable { key: key.into(), value: value.into(), file: false, masked }
+}
+
+/// What the one step declares, if it is a local one that can be read. Its problems are told when it is resolved.
+fn spec_of(job: &mut Job, place: &Place) -> Option<Spec> {
+    let Action::Reference(reference) = job.step()?.action.clone() else { return None };
+    let candidates = reference::files(&reference, &place.dir)?;
+    let (text, name) = candidates.iter().find_map(|path| Some((std::fs::read(path).ok()?, path.to_string_lossy())))?;
+    Some(raw::read(raw::text_of(&text).ok()?, &name).document?.spec.clone())
+}
+
+fn of_file(source: &Source, problems: Vec<Problem>) -> DocumentProblems {
+    DocumentProblems { file: source.name.as_str().into(), text: Some(source.text.as_str().into()), problems }
+}
+
+fn warnings(source: &Source, problems: Vec<Problem>) -> Option<DocumentProblems> {
+    (!problems.is_empty()).then(|| of_file(source, problems))
+}
+
+/// The inputs of the one step as far as they are known: name and value.
+pub fn given_values(job: &Job) -> Vec<(String, Value)> {
+    let Body::Sequence(sequence) = &job.request.steps.definition.body else { return Vec::new() };
+    let steps = sequence.steps.iter().filter(|_| job.is_wrapped);
+    steps
+        .flat_map(|step| &step.inputs)
+        .filter_map(|(name, value)| Some((name.as_literal()?.to_owned(), inputs::literal_value(value)?)))
+        .collect()
+}
+
+/// The ways out of what a job cannot do here, all of them.
+pub fn refusal(job: &Job) -> Option<Stop> {
+    let refused: Vec<Complaint> =
+        job.not_done.iter().filter(|part| part.refused).map(|part| Complaint::new(&part.what).with_hint(&part.way_out)).collect();
+    (!refused.is_empty()).then(|| Stop::all(Exit::BadInput, refused))
+}

@@ -1,0 +1,100 @@
+//! A job becomes a plan: its places, its environment, and its references resolved.
+
+use super::job::Job;
+use super::place::Place;
+use super::settings::Settings;
+use crate::exit::Stop;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use step_agent::definitions;
+use step_engine::resolve::DocumentProblems;
+use step_model::plan::{Places, Plan, PlannedDocument, Target};
+use step_model::value::Value;
+
+/// Where a job runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directories {
+    pub work_dir: Arc<str>,
+    pub build_dir: Arc<str>,
+    /// What is said when a directory of the job is not there.
+    pub note: Option<String>,
+}
+
+impl Directories {
+    /// A job that was made for another machine names a directory of that machine; the current one stands in for it.
+    pub fn of(job: &Job, place: &Place) -> Self {
+        let here = |dir: &str| -> Arc<str> { Path::new(&*place.dir).join(dir).to_string_lossy().into() };
+        let named = |dir: &Option<Arc<str>>| dir.as_deref().filter(|dir| !dir.is_empty()).map(here);
+        let (work_dir, build_dir) = (named(&job.request.work_dir), named(&job.request.build_dir));
+        let wanted = work_dir.or_else(|| build_dir.clone());
+        match wanted {
+            None => Self { work_dir: place.dir.clone(), build_dir: place.dir.clone(), note: None },
+            Some(dir) if Path::new(&*dir).is_dir() => {
+                let build_dir = build_dir.filter(|build_dir| Path::new(&**build_dir).is_dir()).unwrap_or_else(|| dir.clone());
+                Self { work_dir: dir, build_dir, note: None }
+            }
+            Some(dir) => {
+                let note = format!("the job wants to run in {dir}, which is not here: it runs in {}", place.dir);
+                Self { work_dir: place.dir.clone(), build_dir: place.dir.clone(), note: Some(note) }
+            }
+        }
+    }
+}
+
+/// Reads all definitions that can be read before the first step. `provenance`: ask for their commits.
+/// # Errors
+/// The problems, when one of them is an error.
+pub fn resolve(
+    job: &Job,
+    build_dir: &str,
+    provenance: bool,
+) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
+    let Some(definition) = &job.definition else { return definitions::resolve(job.request.steps.clone(), build_dir, provenance) };
+    let (planned, problems) = definitions::resolve(definition.clone(), build_dir, provenance)?;
+    let root = PlannedDocument {
+        document: job.request.steps.clone(),
+        dir: build_dir.into(),
+        file: "".into(),
+        digest: None,
+        provenance: None,
+        targets: vec![Target::Document(planned)],
+    };
+    Ok((Arc::new(root), problems))
+}
+
+/// The plan. `files_dir` is private to the job.
+/// # Errors
+/// The job variables name a log level that is none.
+pub fn plan(
+    job: &Job,
+    root: Arc<PlannedDocument>,
+    directories: &Directories,
+    variables: BTreeMap<Arc<str>, Value>,
+    files_dir: &Path,
+    settings: &Settings,
+    place: &Place,
+) -> Result<Plan, Stop> {
+    let log_level = variables.get("CI_STEPS_LOG_LEVEL").and_then(Value::as_str);
+    Ok(Plan {
+        root,
+        places: Places {
+            work_dir: directories.work_dir.clone(),
+            build_dir: directories.build_dir.clone(),
+            files_dir: files_dir.to_string_lossy().into(),
+        },
+        process_env: place.process_env(log_level)?,
+        request_env: job.request.env.iter().map(|(name, value)| (name.clone(), Value::string(value.clone()))).collect(),
+        variables,
+        timeout: settings.timeout.or(job.request.timeout),
+        grace_period: settings.grace_period,
+        level: settings.level,
+        strict: settings.strict,
+    })
+}
+
+/// Whether the one step of a wrapped job declares this input as sensitive.
+pub fn is_sensitive_input(root: &PlannedDocument, name: &str) -> bool {
+    let [Target::Document(planned)] = &root.targets[..] else { return false };
+    planned.document.spec.inputs.iter().any(|(known, input)| **known == *name && input.sensitive)
+}

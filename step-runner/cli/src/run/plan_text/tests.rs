@@ -1,0 +1,110 @@
+use super::*;
+use std::sync::Arc;
+use step_model::document::raw;
+use step_model::reference::LocalReference;
+use step_model::request::{RunRequest, Variable};
+use step_payload::NotDone;
+
+fn planned(text: &str, targets: Vec<Target>) -> Arc<PlannedDocument> {
+    let reading = raw::read(text, "func.yml");
+    let document = reading.document.unwrap_or_else(|| panic!("{:?}", reading.problems));
+    Arc::new(PlannedDocument { document, dir: "/w".into(), file: "".into(), digest: None, provenance: None, targets })
+}
+
+fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
+    let variable = |key: &str, file, masked| Variable { key: key.into(), value: "a-value".into(), file, masked };
+    Job {
+        request: RunRequest {
+            id: "".into(),
+            work_dir: None,
+            build_dir: None,
+            env: [("LANG".into(), "a-value".into())].into(),
+            variables: vec![variable("TOKEN", false, true), variable("CERT", true, false), variable("CI_X", false, false)],
+            steps: root.document.clone(),
+            timeout: None,
+        },
+        title: "./job".into(),
+        is_wrapped,
+        definition: None,
+        not_done: vec![NotDone { part: "cache", what: "no cache".into(), way_out: "fill it".into(), refused: false }],
+        commit: None,
+        has_variables: false,
+        missing: vec!["SECRET".into()],
+        warnings: Vec::new(),
+    }
+}
+
+fn here() -> Directories {
+    Directories { work_dir: "/w".into(), build_dir: "/w".into(), note: None }
+}
+
+#[test]
+fn a_plan_shows_what_would_run_and_no_values() {
+    let compile = planned("{}\n---\nexec: {command: [go, build, \"${{ env.X }}\"]}\n", Vec::new());
+    let build = planned("{}\n---\nrun:\n  - {name: compile, func: ./compile}\n", vec![Target::Document(compile.clone())]);
+    let text = "{}\n---\nrun:\n  - {name: build, func: ./build}\n  - {name: test, script: \"set -e\\nmake test\\n\"}\n  - {name: later, func: ./later}\n  - {name: far, func: host.example/a/b@v1}\n  - {name: dynamic, func: \"${{ env.STEP }}\"}\n";
+    let targets = vec![
+        Target::Document(build),
+        Target::Script,
+        Target::Hole { seen: Some(compile) },
+        Target::Hole { seen: None },
+        Target::Hole { seen: None },
+    ];
+    let root = planned(text, targets);
+    let plan = of(&job(&root, false), &root, &here());
+    assert!(!plan.contains("a-value"), "{plan}");
+    insta::assert_snapshot!(plan, @r"
+    steps:
+      build: ./build
+        compile: ./compile
+          exec: go build ${{ env.X }}
+      test: script: set -e; make test
+      later: ./later
+        later: as it is now; read again when the run reaches it
+        exec: go build ${{ env.X }}
+      far: https://host.example/a/b@v1 steps
+        later: read when the run reaches it
+      dynamic: ${{ env.STEP }} (known when the run reaches it)
+        later: read when the run reaches it
+    directory:
+      /w
+    job variables:
+      CERT (file)
+      CI_X
+      TOKEN (masked)
+    environment:
+      LANG
+    missing values:
+      SECRET
+    not done here:
+      no cache; fill it
+    contacts:
+      https://host.example/a/b@v1 steps
+    ");
+}
+
+#[test]
+fn the_level_that_nobody_wrote_is_not_shown() {
+    let greet = planned("{}\n---\nexec: {command: [echo, hi]}\n", Vec::new());
+    let reference = StepReference::Local(LocalReference { path: vec![".".into(), "greet".into()], file: None });
+    let step = step_model::document::Step::new("", Action::Reference(reference));
+    let root = PlannedDocument {
+        document: Arc::new(StepDocument::of_steps(step_model::document::Dialect::Functions, [step])),
+        targets: vec![Target::Document(greet.clone())],
+        ..(*greet).clone()
+    };
+    let mut job = job(&root, true);
+    job.request.variables.clear();
+    job.request.env.clear();
+    job.not_done.clear();
+    job.missing.clear();
+    insta::assert_snapshot!(of(&job, &root, &here()), @r"
+    steps:
+      ./job: ./greet
+        exec: echo hi
+    directory:
+      /w
+    contacts:
+      nothing
+    ");
+}
