@@ -82,6 +82,8 @@ pub struct Ended<A> {
     pub run: Run,
     /// `None`: it is still stuck in a write that does not end (the job was asked to end meanwhile), or it panicked.
     pub audience: Option<A>,
+    /// Those that were known before the first step, and those that the job brought forth.
+    pub secrets: Secrets,
     /// The log could not be written to its end, and this was known too late for the machine to take it into account.
     pub log_failure: Option<String>,
 }

@@ -140,7 +140,10 @@ fn tell_what_differs(job: &Job, directories: &Directories, place: &Place, teller
     for name in &place.strange {
         teller.warn(&format!("the environment variable `{}` is not passed on: it is not UTF-8", name.escape_debug()));
     }
-    job.not_done.iter().filter(|part| !part.refused).for_each(|part| teller.not_done(part));
+    // Nothing has to be checked out when the work tree is at the commit of the job already.
+    let is_checked_out = job.commit.is_some() && difference.is_none();
+    let not_done = job.not_done.iter().filter(|part| !part.refused && !(is_checked_out && part.part == "checkout"));
+    not_done.for_each(|part| teller.not_done(part));
 }
 
 fn tell_warnings(mut files: Vec<DocumentProblems>, settings: &Settings, teller: &mut Teller<Screen>) -> Result<(), Stop> {
@@ -184,7 +187,7 @@ impl Execution<'_> {
                 ended = job_process::run(plan, job_settings, watching, asked) => ended,
             }
         });
-        let Ended { run, audience, log_failure } = ended.map_err(fault("run the job"))?;
+        let Ended { run, audience, secrets, log_failure } = ended.map_err(fault("run the job"))?;
         let teller = teller.insert(audience.unwrap_or_else(|| Teller::new(self.settings, screen(), self.asked.clone())));
         self.end(&run, log_failure, &secrets, result_files, directory, teller)
     }

@@ -1,5 +1,6 @@
 //! Prints a result as a tree.
 
+mod journal;
 mod result;
 
 use crate::exit::{Exit, Stop};
@@ -15,7 +16,7 @@ use step_payload::recognise::{Recognised, recognise};
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
-    /// A result that `run --result` or `--step-results-file` wrote; `-` is standard input.
+    /// A result that `run --result` or `--step-results-file` wrote, or the directory of a job that runs or was killed; `-` is standard input.
     #[arg(value_name = "RESULT")]
     result: PathBuf,
     /// Also commands, exports, used resources and where the definitions came from.
@@ -61,6 +62,9 @@ fn show(out: &mut dyn Write, tree: &OwnedTree, arguments: &ShowArguments) -> io:
 }
 
 fn tree_of(arguments: &ShowArguments) -> Result<OwnedTree, Stop> {
+    if arguments.result.is_dir() {
+        return journal::read(&arguments.result);
+    }
     let source = if arguments.result.as_os_str() == "-" { source::standard_input()? } else { source::file(&arguments.result)? };
     read(&source.text).map_err(|fault| {
         let stop = Stop::bad_input(format!("`{}` is no result: {fault}", source.name));

@@ -61,7 +61,7 @@ pub async fn run<A: Audience>(plan: Plan, settings: Settings, audience: A, asks:
         Event::LogFailed { fault } => Some(fault),
         _ => None,
     });
-    Ok(Ended { run, audience, log_failure })
+    Ok(Ended { run, audience, secrets: host.secrets().clone(), log_failure })
 }
 
 fn carry_out(host: &mut Host, effects: Vec<Effect>, run: &Run, outcomes: &mut VecDeque<Event>) {

@@ -277,6 +277,10 @@ impl Host {
         self.pump.give_up();
     }
 
+    pub fn secrets(&self) -> &step_model::masking::Secrets {
+        self.secrets.all()
+    }
+
     /// The last message.
     pub fn end(&self) {
         self.tell(Message::Finish);

@@ -42,15 +42,8 @@ pub fn difference(wanted: &str, here: Option<&str>) -> Option<String> {
     let short = |commit: &str| commit.get(..8).unwrap_or(commit).to_owned();
     match here {
         Some(here) if here == wanted => None,
-        Some(here) => Some(format!(
-            "the job was made for commit {}, the work tree is at {}: what runs is the work tree as it is",
-            short(wanted),
-            short(here)
-        )),
-        None => Some(format!(
-            "the job was made for commit {}, and there is no commit here: what runs is this directory as it is",
-            short(wanted)
-        )),
+        Some(here) => Some(format!("the work tree is at commit {}, the job was made for {}", short(here), short(wanted))),
+        None => Some(format!("this directory has no commit, the job was made for {}", short(wanted))),
     }
 }
 
@@ -101,7 +94,7 @@ mod tests {
     #[test]
     fn a_difference_is_said_in_short() {
         assert_eq!(difference(ONE, Some(ONE)), None);
-        insta::assert_snapshot!(difference(ONE, Some(TWO)).expect("a difference"), @"the job was made for commit 11111111, the work tree is at 22222222: what runs is the work tree as it is");
-        insta::assert_snapshot!(difference(ONE, None).expect("a difference"), @"the job was made for commit 11111111, and there is no commit here: what runs is this directory as it is");
+        insta::assert_snapshot!(difference(ONE, Some(TWO)).expect("a difference"), @"the work tree is at commit 22222222, the job was made for 11111111");
+        insta::assert_snapshot!(difference(ONE, None).expect("a difference"), @"this directory has no commit, the job was made for 11111111");
     }
 }

@@ -59,13 +59,10 @@ fn a_plan_shows_what_would_run_and_no_values() {
         compile: ./compile
           exec: go build ${{ env.X }}
       test: script: set -e; make test
-      later: ./later
-        later: as it is now; read again when the run reaches it
+      later: ./later (as it is now; read again when the run reaches it)
         exec: go build ${{ env.X }}
-      far: https://host.example/a/b@v1 steps
-        later: read when the run reaches it
-      dynamic: ${{ env.STEP }} (known when the run reaches it)
-        later: read when the run reaches it
+      far: https://host.example/a/b@v1 steps (read when the run reaches it)
+      dynamic: ${{ env.STEP }} (read when the run reaches it)
     directory:
       /w
     job variables:
