@@ -141,7 +141,7 @@ mod tests {
         let directory = JobDirectory::create(parent.path()).unwrap();
         assert_eq!(directory.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::create_dir_all(directory.path().join("a/b")).unwrap();
-        std::fs::set_permissions(directory.path().join("a"), PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(directory.path().join("a"), PermissionsExt::from_mode(0o000)).unwrap();
         drop(directory);
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }

@@ -34,6 +34,7 @@ pub struct Start<'a> {
     /// A path, absolute or relative to the work directory.
     pub program: &'a Path,
     /// What the program sees as its own name.
+    #[cfg_attr(windows, expect(dead_code, reason = "a program is not told its name there"))]
     pub name: &'a OsStr,
     pub arguments: &'a [&'a OsStr],
     /// All of it: nothing is inherited.

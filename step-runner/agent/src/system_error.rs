@@ -17,6 +17,7 @@ pub fn text(error: &io::Error) -> String {
         ErrorKind::FileTooLarge => "file too large",
         ErrorKind::ReadOnlyFilesystem => "read-only file system",
         ErrorKind::AlreadyExists => "file exists",
+        ErrorKind::InvalidInput => "invalid argument",
         _ => return plain(error),
     };
     known.to_owned()

@@ -162,12 +162,27 @@ impl Pipe {
     pub fn enlarge(&self) {}
 }
 
-/// Windows itself looks for the program, in the PATH that the program is to have and with the usual extensions.
+/// What may be left out of the name of a program.
+const EXTENSIONS: [&str; 5] = ["", ".exe", ".com", ".bat", ".cmd"];
+
+/// The program that a command means. A name with a separator is a path already; any other is looked for in the directories of `path`.
 /// # Errors
-/// Never here: starting it fails.
-#[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
-pub fn find_program(name: &OsStr, _path: Option<&OsStr>, _work_dir: &Path) -> Result<PathBuf, Missing> {
-    Ok(PathBuf::from(name))
+/// There is none.
+pub fn find_program(name: &OsStr, path: Option<&OsStr>, work_dir: &Path) -> Result<PathBuf, Missing> {
+    if Path::new(name).components().count() != 1 {
+        return Ok(PathBuf::from(name));
+    }
+    for directory in std::env::split_paths(path.unwrap_or_default()) {
+        for extension in EXTENSIONS {
+            let mut file = name.to_owned();
+            file.push(extension);
+            if !is_program(&work_dir.join(&directory).join(&file)) {
+                continue;
+            }
+            return if directory.is_absolute() { Ok(directory.join(&file)) } else { Err(Missing::Relative) };
+        }
+    }
+    Err(Missing::NotFound)
 }
 
 /// Whether there is such a file: nothing says of a file here that it may be executed.

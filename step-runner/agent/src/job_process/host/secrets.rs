@@ -21,21 +21,23 @@ impl KnownSecrets {
 
     /// Adds a sensitive value, or all that is in it. Returns a warning the first time that something is too short to be masked.
     pub fn add(&mut self, value: &Value) -> Option<String> {
-        if self.add_all(value) || self.has_warned {
+        let mut is_complete = true;
+        self.add_all(value, &mut is_complete);
+        if is_complete || self.has_warned {
             return None;
         }
         self.has_warned = true;
         Some(format!("a sensitive value has fewer than {MINIMUM} characters, and is not masked"))
     }
 
-    /// Whether everything is masked. Truth values are not: to mask `true` would hide nothing.
-    fn add_all(&mut self, value: &Value) -> bool {
+    /// Truth values are not masked: to mask `true` would hide nothing.
+    fn add_all(&mut self, value: &Value, is_complete: &mut bool) {
         match value.data() {
-            Data::Null | Data::Boolean(_) => true,
-            Data::Number(_) => self.all.add(&value.to_json().to_string()).is_ok(),
-            Data::String(text) => self.all.add(text).is_ok(),
-            Data::Array(items) => items.iter().fold(true, |all, item| self.add_all(item) && all),
-            Data::Object(object) => object.values().fold(true, |all, item| self.add_all(item) && all),
+            Data::Null | Data::Boolean(_) => {}
+            Data::Number(_) => *is_complete &= self.all.add(&value.to_json().to_string()).is_ok(),
+            Data::String(text) => *is_complete &= self.all.add(text).is_ok(),
+            Data::Array(items) => items.iter().for_each(|item| self.add_all(item, is_complete)),
+            Data::Object(object) => object.values().for_each(|item| self.add_all(item, is_complete)),
         }
     }
 }

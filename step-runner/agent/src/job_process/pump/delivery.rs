@@ -187,24 +187,22 @@ impl<A: Audience> Delivery<A> {
     }
 }
 
-/// Output of a step that has ended goes on as long as something keeps its pipe open; nobody asks for the last of that.
+/// Keeps one byte more than is given, which tells whether the first line of that is whole.
 fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
-    tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+    tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL + 1)..]);
     // Not moved for every few bytes.
     if tail.len() > 2 * TAIL {
-        tail.drain(..tail.len() - TAIL);
+        tail.drain(..tail.len() - TAIL - 1);
     }
 }
 
 /// Whole lines, unless there is not even one.
 fn last_lines(tail: &[u8]) -> &[u8] {
-    if tail.len() <= TAIL {
-        return tail;
-    }
-    let last = &tail[tail.len() - TAIL..];
+    let Some(cut) = tail.len().checked_sub(TAIL + 1) else { return tail };
+    let last = &tail[cut..];
     match last.iter().position(|byte| *byte == b'\n') {
         Some(end) if end + 1 < last.len() => &last[end + 1..],
-        _ => last,
+        _ => &last[1..],
     }
 }
 
@@ -218,5 +216,29 @@ impl Drop for DeafAtTheEnd {
         {
             let _ = events.send(Event::LogFailed { fault: "the part that shows the log has panicked".to_owned() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_whole_however_they_came() {
+        let text: Vec<u8> = (0..5000).flat_map(|i| format!("{i}\n").into_bytes()).collect();
+        for size in [1, 7, 100, 5000, TAIL, 3 * TAIL] {
+            let mut tail = Vec::new();
+            for piece in text.chunks(size) {
+                keep_tail(&mut tail, piece);
+                let end = piece.as_ptr_range().end as usize - text.as_ptr() as usize;
+                let last = last_lines(&tail);
+                assert!(text[..end].ends_with(last) && last.len() <= TAIL);
+                let before = end - last.len();
+                assert!(before == 0 || text[before - 1] == b'\n', "{size}: the line before {before} is cut");
+            }
+        }
+        let mut endless = Vec::new();
+        keep_tail(&mut endless, &[b'x'; 3 * TAIL]);
+        assert_eq!(last_lines(&endless), [b'x'; TAIL]);
     }
 }
