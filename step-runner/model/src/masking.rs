@@ -3,10 +3,12 @@
 //! A secret is looked for as it is, line by line, and in the encodings of `forms.rs`. Every occurrence counts, also one that overlaps
 //! another: what is covered by any of them becomes one [`MASK`]. Neighbours that only touch stay two.
 //!
-//! The price: a mask that is written next to other text may happen to complete a secret that looks like a part of `[MASKED]`.
+//! Prices: of a secret of more than 128 KiB only longer runs are found (`long.rs`); and a mask that is written next to other text may happen
+//! to complete a secret that looks like a part of `[MASKED]`.
 
 mod automaton;
 mod forms;
+mod long;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ mod tests;
 pub use stream::StreamMasker;
 
 use automaton::Automaton;
+use long::LongSecret;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,9 +39,13 @@ pub struct Secrets {
 #[derive(Clone, Default)]
 struct Known {
     secrets: BTreeSet<Arc<str>>,
-    forms: BTreeSet<Vec<u8>>,
-    /// Built when the first text is masked after a change.
-    automaton: OnceLock<Option<Arc<Automaton>>>,
+    long: Vec<Arc<LongSecret>>,
+    /// For the forms that were known when a text was last masked.
+    automata: Vec<Arc<Automaton>>,
+    /// The forms that came since.
+    young: BTreeSet<Vec<u8>>,
+    /// For both. Built when the first text is masked after a change.
+    all: OnceLock<Vec<Arc<Automaton>>>,
 }
 
 impl Secrets {
@@ -55,9 +62,19 @@ impl Secrets {
             return Err(TooShort { minimum: MINIMUM });
         }
         let known = Arc::make_mut(&mut self.known);
-        known.secrets.insert(secret.into());
-        known.forms.extend(forms::of(secret));
-        known.automaton = OnceLock::new();
+        if let Some(automata) = known.all.take() {
+            known.automata = automata;
+            known.young.clear();
+        }
+        let secret: Arc<str> = secret.into();
+        if LongSecret::is_long(&secret) {
+            let long = LongSecret::of(Arc::clone(&secret));
+            known.young.extend(long.anchors());
+            known.long.push(Arc::new(long));
+        } else {
+            known.young.extend(forms::of(&secret));
+        }
+        known.secrets.insert(secret);
         Ok(())
     }
 
@@ -67,44 +84,28 @@ impl Secrets {
 
     /// Every occurrence replaced by [`MASK`].
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.replace(text, MASK)
-    }
-
-    /// Every occurrence replaced by `mask`.
-    pub fn replace<'a>(&self, text: &'a str, mask: &str) -> Cow<'a, str> {
-        let hits = self.occurrences(text.as_bytes());
-        if hits.is_empty() {
+        if self.is_empty() {
             return Cow::Borrowed(text);
         }
-        let mut masked = String::with_capacity(text.len());
-        let mut end = 0;
-        for hit in hits {
-            // All forms are UTF-8, so an occurrence begins and ends between characters.
-            masked.push_str(text.get(end..hit.start).unwrap_or_default());
-            masked.push_str(mask);
-            end = hit.end;
+        let mut masker = StreamMasker::new(self);
+        let mut out = Vec::new();
+        masker.push(text.as_bytes(), &mut out);
+        masker.show(&mut out);
+        // All forms are UTF-8, so an occurrence begins and ends between characters.
+        match String::from_utf8(out) {
+            Ok(masked) if masked == text => Cow::Borrowed(text),
+            Ok(masked) => Cow::Owned(masked),
+            Err(fault) => Cow::Owned(String::from_utf8_lossy(fault.as_bytes()).into_owned()),
         }
-        masked.push_str(text.get(end..).unwrap_or_default());
-        Cow::Owned(masked)
     }
 
-    /// Whether the whole text is one of the secrets, as it is or encoded.
-    pub fn is_secret(&self, text: &str) -> bool {
-        self.known.forms.contains(text.trim().as_bytes())
+    #[cfg(test)]
+    fn forms(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.automata().iter().flat_map(|automaton| automaton.forms())
     }
 
-    /// Where secrets stand in `bytes`, in order; what overlaps is one.
-    fn occurrences(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut hits = Hits::default();
-        if let Some(automaton) = self.automaton() {
-            let mut state = automaton.start();
-            automaton.scan(&mut state, bytes, |end, length| hits.add(end.saturating_sub(length)..end));
-        }
-        hits.ranges
-    }
-
-    fn automaton(&self) -> Option<&Arc<Automaton>> {
-        self.known.automaton.get_or_init(|| Automaton::of(&self.known.forms).map(Arc::new)).as_ref()
+    fn automata(&self) -> &[Arc<Automaton>] {
+        self.known.all.get_or_init(|| automaton::with(&self.known.automata, &self.known.young))
     }
 }
 

@@ -1,18 +1,30 @@
-//! One automaton for all forms of all secrets: a byte at a time, it knows which forms end here, and how much of one may have begun.
+//! One automaton for many forms: a byte at a time, it knows which forms end here, and how much of one may have begun.
+//!
+//! Secrets that are born while a job runs would have it built anew each time, a cost that grows with the square of their number. So there
+//! are several once they are large, each at least four times the size of the next: a form is moved into a larger one only a few times.
 //!
 //! The search is of the standard kind, not leftmost-longest: its state then stands for the longest end of the text that begins a form,
 //! so what must be held back is the depth of the state, exactly. Overlapping occurrences are joined by the caller.
 
-use aho_corasick::automaton::{Automaton as _, StateID};
+use aho_corasick::automaton::StateID;
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa, nfa::contiguous};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A dense table is fastest (half a gigabyte a second) but grows by half a kilobyte per byte of a form; above this size the compact
 /// automaton is used, which needs a few bytes instead.
 const DENSE_LIMIT: usize = 2 << 20;
 
+/// Automata of together this many bytes of forms are made into one: that takes some two milliseconds.
+const SMALL: usize = 16 << 10;
+/// No automaton is made of more: building one needs some forty bytes of memory for each.
+const LARGE: usize = 8 << 20;
+
 #[derive(Debug)]
 pub(super) struct Automaton {
+    forms: BTreeSet<Vec<u8>>,
+    /// Bytes of all forms.
+    size: usize,
     search: Search,
     start: StateID,
     /// How many bytes of a form each state stands for, sorted by state. The start is not in it.
@@ -25,25 +37,42 @@ enum Search {
     Compact(contiguous::NFA),
 }
 
+/// Automata for the forms of these and for `young` ones, the larger ones first.
+pub(super) fn with(automata: &[Arc<Automaton>], young: &BTreeSet<Vec<u8>>) -> Vec<Arc<Automaton>> {
+    let mut automata = automata.to_vec();
+    if young.is_empty() {
+        return automata;
+    }
+    let mut forms = young.clone();
+    let mut size: usize = forms.iter().map(Vec::len).sum();
+    while let Some(last) = automata.pop_if(|last| {
+        let together = last.size + size;
+        together <= LARGE && (together <= SMALL || last.size < size * 4)
+    }) {
+        forms.extend(last.forms.iter().cloned());
+        size = forms.iter().map(Vec::len).sum();
+    }
+    automata.push(Arc::new(Automaton::of(forms, size)));
+    automata
+}
+
 impl Automaton {
-    /// `None` when there are no forms, or more than can be numbered (2^31 bytes).
-    pub(super) fn of(forms: &BTreeSet<Vec<u8>>) -> Option<Self> {
-        if forms.is_empty() {
-            return None;
-        }
-        let search = Search::of(forms)?;
-        let start = match &search {
-            Search::Dense(dfa) => dfa.start_state(Anchored::No),
-            Search::Compact(nfa) => nfa.start_state(Anchored::No),
-        }
-        .ok()?;
-        let mut depths = match &search {
-            Search::Dense(dfa) => depths(dfa, start, forms),
-            Search::Compact(nfa) => depths(nfa, start, forms),
+    /// # Panics
+    /// There are more forms than can be numbered: 2^31 bytes of them, far beyond what one secret has and what is made into one.
+    fn of(forms: BTreeSet<Vec<u8>>, size: usize) -> Self {
+        let search = Search::of(&forms);
+        let (start, mut depths) = match &search {
+            Search::Dense(dfa) => depths(dfa, &forms),
+            Search::Compact(nfa) => depths(nfa, &forms),
         };
         depths.sort_unstable();
         depths.dedup();
-        Some(Self { search, start, depths })
+        Self { forms, size, search, start, depths }
+    }
+
+    #[cfg(test)]
+    pub(super) fn forms(&self) -> &BTreeSet<Vec<u8>> {
+        &self.forms
     }
 
     pub(super) fn start(&self) -> StateID {
@@ -65,29 +94,36 @@ impl Automaton {
 }
 
 impl Search {
-    fn of(forms: &BTreeSet<Vec<u8>>) -> Option<Self> {
+    fn of(forms: &BTreeSet<Vec<u8>>) -> Self {
+        const NUMBERED: &str = "less than 2^31 bytes of forms in one automaton";
         if dense_size(forms) <= DENSE_LIMIT {
             let mut builder = dfa::DFA::builder();
             builder.match_kind(MatchKind::Standard).start_kind(StartKind::Unanchored).prefilter(false);
-            return builder.build(forms).ok().map(Self::Dense);
+            return Self::Dense(builder.build(forms).expect(NUMBERED));
         }
         let mut builder = contiguous::NFA::builder();
         builder.match_kind(MatchKind::Standard).prefilter(false);
-        builder.build(forms).ok().map(Self::Compact)
+        Self::Compact(builder.build(forms).expect(NUMBERED))
     }
 }
 
-/// An upper bound, known before anything is built: a row of the table for each byte of each form.
+/// Known before anything is built: a row of the table for each byte of each form, counting common beginnings once.
 fn dense_size(forms: &BTreeSet<Vec<u8>>) -> usize {
     let mut seen = [false; 256];
-    forms.iter().flatten().for_each(|byte| seen[usize::from(*byte)] = true);
+    let mut states = 2;
+    let mut before: &[u8] = &[];
+    for form in forms {
+        form.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+        states += form.len() - before.iter().zip(form).take_while(|(one, other)| one == other).count();
+        before = form;
+    }
     let classes = seen.iter().filter(|seen| **seen).count() + 2;
-    let states: usize = forms.iter().map(Vec::len).sum();
     states.saturating_mul(classes.next_power_of_two() * size_of::<u32>())
 }
 
-/// A form read from the start leads through the states of its own beginnings.
-fn depths(search: &impl aho_corasick::automaton::Automaton, start: StateID, forms: &BTreeSet<Vec<u8>>) -> Vec<(StateID, u32)> {
+/// The start, and the depths of all other states: a form read from the start leads through the states of its own beginnings.
+fn depths(search: &impl aho_corasick::automaton::Automaton, forms: &BTreeSet<Vec<u8>>) -> (StateID, Vec<(StateID, u32)>) {
+    let start = search.start_state(Anchored::No).expect("built for searches that are not anchored");
     let mut depths = Vec::new();
     for form in forms {
         let mut state = start;
@@ -96,7 +132,7 @@ fn depths(search: &impl aho_corasick::automaton::Automaton, start: StateID, form
             depths.push((state, depth));
         }
     }
-    depths
+    (start, depths)
 }
 
 fn scan(search: &impl aho_corasick::automaton::Automaton, state: &mut StateID, bytes: &[u8], mut hit: impl FnMut(usize, usize)) {

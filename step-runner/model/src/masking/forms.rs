@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 /// or `spec:`, are not secret by themselves.
 const SHORTEST_LINE: usize = 8;
 
-/// Of a longer secret only itself and its lines are looked for: its encodings would cost some twenty times its size, in every automaton.
+/// Of a longer secret only itself and its lines are looked for: its encodings would cost some twenty times its size.
 const LONGEST_ENCODED: usize = 32 << 10;
 
 /// At what lengths programs break lines of base64: PEM and openssl, MIME and coreutils.

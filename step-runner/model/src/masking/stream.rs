@@ -1,7 +1,7 @@
 //! Masks a stream of bytes as it comes, in pieces of any size.
 
-use super::automaton::Automaton;
-use super::{Hits, MASK, Secrets};
+use super::long::Following;
+use super::{Automaton, Hits, MASK, Secrets};
 use aho_corasick::automaton::StateID;
 use std::fmt;
 use std::ops::Range;
@@ -21,9 +21,8 @@ const SHOWN_WHEN_QUIET: usize = 4;
 /// ```
 pub struct StreamMasker {
     secrets: Secrets,
-    /// `None`: there is nothing to mask.
-    automaton: Option<Arc<Automaton>>,
-    state: StateID,
+    /// Each with where it is. None: there is nothing to mask.
+    searches: Vec<(Arc<Automaton>, StateID)>,
     pending: Vec<u8>,
     /// How many of the pending bytes were shown by [`StreamMasker::quiet`].
     released: usize,
@@ -31,20 +30,24 @@ pub struct StreamMasker {
     masked: usize,
     /// Occurrences in the pending bytes whose masks have not been written.
     hits: Hits,
+    following: Following,
+    /// Occurrences of one push, to be used again.
+    found: Vec<Range<usize>>,
 }
 
 impl StreamMasker {
     pub fn new(secrets: &Secrets) -> Self {
         let mut masker = Self {
             secrets: secrets.clone(),
-            automaton: None,
-            state: StateID::default(),
+            searches: Vec::new(),
             pending: Vec::new(),
             released: 0,
             masked: 0,
             hits: Hits::default(),
+            following: Following::default(),
+            found: Vec::new(),
         };
-        masker.use_automaton();
+        masker.start_searches();
         masker
     }
 
@@ -54,30 +57,87 @@ impl StreamMasker {
             return;
         }
         self.secrets = secrets.clone();
-        self.use_automaton();
+        self.start_searches();
+        let pending = std::mem::take(&mut self.pending);
+        self.search(&pending, 0);
+        self.pending = pending;
     }
 
-    fn use_automaton(&mut self) {
-        self.automaton = self.secrets.automaton().cloned();
-        let Some(automaton) = &self.automaton else { return };
-        self.state = automaton.start();
-        let (hits, masked) = (&mut self.hits, &mut self.masked);
-        automaton.scan(&mut self.state, &self.pending, |end, length| add(hits, masked, end.saturating_sub(length)..end));
+    fn start_searches(&mut self) {
+        self.searches = self.secrets.automata().iter().map(|automaton| (Arc::clone(automaton), automaton.start())).collect();
     }
 
     /// Appends to `out` what can be said for sure after `bytes`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let before = self.pending.len();
-        let all = before + bytes.len();
-        let Some(automaton) = &self.automaton else {
-            self.settle(bytes, all, out);
-            return;
-        };
-        let (hits, masked) = (&mut self.hits, &mut self.masked);
-        automaton.scan(&mut self.state, bytes, |end, length| add(hits, masked, (before + end).saturating_sub(length)..before + end));
+        let mut followed = before;
+        if !self.following.is_empty() {
+            let end = before + self.following.follow(bytes);
+            followed = end;
+            match self.hits.ranges.last_mut().filter(|last| last.end == before) {
+                Some(last) => last.end = end,
+                None => self.masked = self.masked.max(end),
+            }
+        }
+        self.search(bytes, followed);
         // No form that ends later can begin before this.
-        let decided = all - automaton.depth(self.state).min(all);
-        self.settle(bytes, decided, out);
+        let held = self.searches.iter().map(|(automaton, state)| automaton.depth(*state)).max().unwrap_or(0);
+        let all = before + bytes.len();
+        self.settle(bytes, all - held.min(all), out);
+    }
+
+    /// Finds what ends in `bytes`, which come after the pending ones. Up to `followed` a long secret has been followed.
+    fn search(&mut self, bytes: &[u8], followed: usize) {
+        let before = self.pending.len();
+        self.found.clear();
+        for (automaton, state) in &mut self.searches {
+            let found = &mut self.found;
+            automaton.scan(state, bytes, |end, length| found.push((before + end).saturating_sub(length)..before + end));
+        }
+        if self.found.is_empty() {
+            return;
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_unstable_by_key(|hit| hit.end);
+        if !self.secrets.known.long.is_empty() {
+            self.follow_long_secrets(bytes, &mut found, followed);
+            found.sort_unstable_by_key(|hit| hit.end);
+        }
+        found.drain(..).for_each(|hit| self.add(hit));
+        self.found = found;
+    }
+
+    /// An occurrence that is an anchor of a long secret goes on as far as the secret does. In what has been followed all anchors are known.
+    fn follow_long_secrets(&mut self, bytes: &[u8], found: &mut [Range<usize>], mut followed: usize) {
+        let before = self.pending.len();
+        let mut anchor = Vec::new();
+        for hit in found {
+            if hit.end <= followed {
+                continue;
+            }
+            anchor.clear();
+            copy(&self.pending, bytes, hit.clone(), &mut anchor);
+            let mut following = Following::default();
+            for long in &self.secrets.known.long {
+                following.begin(long.places_behind(&anchor));
+            }
+            if !following.is_empty() {
+                hit.end += following.follow(&bytes[hit.end - before..]);
+                followed = hit.end;
+                self.following.join(following);
+            }
+        }
+    }
+
+    /// An occurrence that overlaps the mask written last belongs to it; any other waits for its own.
+    fn add(&mut self, hit: Range<usize>) {
+        self.hits.add(hit);
+        if let [first] = self.hits.ranges.as_slice()
+            && first.start < self.masked
+        {
+            self.masked = self.masked.max(first.end);
+            self.hits.ranges.clear();
+        }
     }
 
     /// How many bytes are held back.
@@ -96,18 +156,27 @@ impl StreamMasker {
 
     /// The stream has ended: a held beginning of a secret is masked; one of fewer than 4 bytes is shown.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let held = self.written()..self.pending.len();
         if self.pending.len() < SHOWN_WHEN_QUIET {
-            out.extend_from_slice(&self.pending[held]);
-        } else if !held.is_empty() && self.masked == 0 {
+            return self.show(out);
+        }
+        if self.held() > 0 && self.masked == 0 {
             out.extend_from_slice(MASK.as_bytes());
         }
+        self.start_again();
+    }
+
+    /// The text has ended and is whole: the beginning of a secret is none.
+    pub(super) fn show(&mut self, out: &mut Vec<u8>) {
+        self.settle(&[], self.pending.len(), out);
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
         self.pending.clear();
         (self.released, self.masked) = (0, 0);
         self.hits.ranges.clear();
-        if let Some(automaton) = &self.automaton {
-            self.state = automaton.start();
-        }
+        self.following = Following::default();
+        self.searches.iter_mut().for_each(|(automaton, state)| *state = automaton.start());
     }
 
     /// How many of the pending bytes have been shown or masked.
@@ -143,17 +212,6 @@ impl StreamMasker {
                 self.pending.extend_from_slice(bytes);
             }
         }
-    }
-}
-
-/// An occurrence that overlaps the mask written last belongs to it; any other waits for its own.
-fn add(hits: &mut Hits, masked: &mut usize, hit: Range<usize>) {
-    hits.add(hit);
-    if let [first] = hits.ranges.as_slice()
-        && first.start < *masked
-    {
-        *masked = (*masked).max(first.end);
-        hits.ranges.clear();
     }
 }
 

@@ -186,6 +186,61 @@ fn a_stream_without_secrets_is_passed_through() {
     assert_eq!((out.as_slice(), masker.held()), (&b"\xff\x00abc"[..], 0));
 }
 
+/// Bytes that do not repeat themselves.
+fn noise(length: usize) -> String {
+    let mut state = 7_u32;
+    let letter = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from(state >> 24).unwrap() % 26)
+    };
+    (0..length).map(letter).collect()
+}
+
+#[test]
+fn a_secret_of_many_megabytes_is_masked_from_its_beginning_to_its_end() {
+    let secret = noise(3 << 20);
+    let known = secrets(&[&secret, "hunter2"]);
+    let text = format!("<{secret}> hunter2 <{secret}>");
+    assert_eq!(known.mask(&text), "<[MASKED]> [MASKED] <[MASKED]>");
+    for size in [63, 64, 4096, 10_007] {
+        let pieces: Vec<_> = text.as_bytes().chunks(size).collect();
+        assert_eq!(stream(&known, &pieces), "<[MASKED]> [MASKED] <[MASKED]>", "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_part_of_a_long_secret_is_masked_from_its_first_anchor() {
+    let secret = noise(200_000);
+    let known = secrets(&[&secret]);
+    let part = &secret[4000..30_000];
+    assert_eq!(known.mask(&format!("<{part}>")), format!("<{}[MASKED]>", &secret[4000..4096]));
+    assert_eq!(known.mask(&secret[70..4000]), secret[70..4000], "between two anchors");
+}
+
+#[test]
+fn a_long_secret_that_repeats_itself_is_masked() {
+    let secret = "0".repeat(1 << 20);
+    let known = secrets(&[&secret]);
+    assert_eq!(known.mask(&format!("<{secret}>")), "<[MASKED]>");
+    let wide = "ä€".repeat(60_000);
+    assert_eq!(secrets(&[&wide]).mask(&format!("<{wide}>")), "<[MASKED]>");
+}
+
+#[test]
+fn hundreds_of_secrets_that_come_one_by_one_are_all_masked() {
+    let mut known = Secrets::default();
+    let mut masker = StreamMasker::new(&known);
+    let mut out = Vec::new();
+    for number in 0..600 {
+        known.add(&format!("secret-{number:04}-{}", number * 7919)).unwrap();
+        masker.update(&known);
+        masker.push(format!("secret-{number:04}-{} secret-0000-0\n", number * 7919).as_bytes(), &mut out);
+    }
+    masker.finish(&mut out);
+    assert!(known.automata().len() <= 8, "{}", known.automata().len());
+    assert_eq!(String::from_utf8_lossy(&out), "[MASKED] [MASKED]\n".repeat(600));
+}
+
 #[test]
 fn nothing_secret_is_printed() {
     let known = secrets(&["hunter2"]);
@@ -197,15 +252,15 @@ fn nothing_secret_is_printed() {
 fn reference(known: &Secrets, text: &[u8]) -> Vec<u8> {
     let mut covered = vec![false; text.len()];
     let mut joined = vec![false; text.len()]; // the byte belongs to the same mask as the one before it
-    for form in &known.known.forms {
+    for form in known.forms() {
         for start in (0..=text.len().saturating_sub(form.len())).filter(|start| text[*start..].starts_with(form)) {
             covered[start..start + form.len()].fill(true);
             joined[start + 1..start + form.len()].fill(true);
         }
     }
-    let longest = known.known.forms.iter().map(Vec::len).max().unwrap_or(0);
+    let longest = known.forms().map(Vec::len).max().unwrap_or(0);
     let tail = (text.len().saturating_sub(longest)..text.len())
-        .find(|start| known.known.forms.iter().any(|form| form.len() > text.len() - start && form.starts_with(&text[*start..])));
+        .find(|start| known.forms().any(|form| form.len() > text.len() - start && form.starts_with(&text[*start..])));
     if let Some(tail) = tail.filter(|tail| text.len() - tail >= 4) {
         covered[tail..].fill(true);
         joined[tail + 1..].fill(true);
@@ -253,7 +308,7 @@ proptest! {
         masker.push(rest, &mut out);
         masker.finish(&mut out);
         prop_assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole));
-        for form in &known.known.forms {
+        for form in known.forms() {
             prop_assert!(!contains(&out, form), "{}", String::from_utf8_lossy(form));
         }
     }
@@ -279,7 +334,7 @@ proptest! {
             masker.quiet(&mut out);
         }
         masker.finish(&mut out);
-        for form in &known.known.forms {
+        for form in known.forms() {
             prop_assert!(!contains(&out, form));
         }
     }
