@@ -10,10 +10,12 @@ use crate::event::{LoadFault, LoadFaultKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::diagnostic::Problem;
-use step_model::document::{Action, Body, Dialect, StepDocument, raw};
+use step_model::document::raw::{self, Reading};
+use step_model::document::{Action, Body, Dialect, StepDocument};
 use step_model::expression::Template;
 use step_model::plan::{PlannedDocument, Provenance};
 use step_model::reference::{Digest, LocalReference, StepReference};
+use step_model::result::{Failure, FailureKind};
 
 /// How deep steps may nest (decisions: depth).
 pub const MAXIMUM_NESTING: usize = 64;
@@ -55,9 +57,7 @@ struct Open {
 /// A definition that was loaded.
 #[derive(Debug)]
 struct Definition {
-    /// `None` where a problem is an error.
-    document: Option<Arc<StepDocument>>,
-    problems: Vec<Problem>,
+    reading: Reading,
     text: Arc<str>,
     digest: Digest,
     provenance: Option<Provenance>,
@@ -116,17 +116,10 @@ impl Resolver {
             return Vec::new();
         }
         let reading = raw::read(&definition.text, &location.file);
-        let references = reading.document.clone();
-        let is_sound = !reading.problems.iter().any(Problem::is_error);
-        let known = Definition {
-            document: reading.document.filter(|_| is_sound),
-            problems: reading.problems,
-            text: Arc::from(definition.text),
-            digest: definition.digest,
-            provenance: definition.provenance,
-        };
+        let draft = reading.draft.clone();
+        let known = Definition { reading, text: Arc::from(definition.text), digest: definition.digest, provenance: definition.provenance };
         self.definitions.insert(location.clone(), known);
-        references.map(|document| self.ask_for_references(&document, &location.dir, depth)).unwrap_or_default()
+        draft.map(|document| self.ask_for_references(&document, &location.dir, depth)).unwrap_or_default()
     }
 
     /// Whether every load has its outcome.
@@ -140,6 +133,13 @@ impl Resolver {
     /// The problems, when one of them is an error.
     pub fn finish(self) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
         build::plan(&self)
+    }
+
+    /// How a job would end that ran into the first error, in the words of the original: `step "a": failed to load: ...`. For a status message of
+    /// what [`Resolver::finish`] refuses; `None` where it does not.
+    pub fn refusal(&self) -> Option<Failure> {
+        let message = build::refusal(self)?;
+        Some(Failure { kind: FailureKind::BadInput, message })
     }
 
     fn ask_for_references(&mut self, document: &StepDocument, dir: &Arc<str>, depth: usize) -> Vec<Effect> {
@@ -252,3 +252,6 @@ impl LoadFault {
         self.kind == LoadFaultKind::NotFound
     }
 }
+
+#[cfg(test)]
+mod tests;

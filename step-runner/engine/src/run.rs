@@ -21,7 +21,8 @@ use masks::Masks;
 use node::Node;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use step_model::document::Spec;
+use step_model::diagnostic::Verdict;
+use step_model::document::{Spec, interface};
 use step_model::environment::Environment;
 use step_model::plan::{Plan, PlannedDocument};
 use step_model::reference::Digest;
@@ -192,6 +193,13 @@ impl Run {
         self.numbers.files(&self.plan.places.files_dir, self.innermost().files.number)
     }
 
+    /// Whether what the original does not check (types, sensitive values, outputs of sequences) is an error in this document, or a warning
+    /// because it runs there (agent.md K.1, 4 and 5).
+    fn refuses_oddities(&self, planned: &PlannedDocument) -> bool {
+        let oddity = interface::oddity(planned.document.dialect, !planned.file.is_empty());
+        self.plan.strict || oddity == Verdict::Error
+    }
+
     fn mask(&mut self, value: &Value) {
         if value.holds_sensitive() {
             let born = self.masks.announce(value);
@@ -231,6 +239,19 @@ pub struct Headline {
     pub usage: Option<step_model::result::Usage>,
     /// The failure is allowed (`allow_failure`).
     pub allowed_to_fail: bool,
+}
+
+impl Headline {
+    /// What the step is and runs: `executable step "go run ."`, the original's words.
+    pub fn description(&self) -> String {
+        let command = self.command.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+        match self.what {
+            Kind::Exec => format!("executable step \"{command}\""),
+            Kind::Script => format!("script step \"{command}\""),
+            Kind::Unknown => format!("step \"{}\"", self.name),
+            Kind::Sequence => format!("sequence of steps \"{}\"", self.name),
+        }
+    }
 }
 
 /// What a step is, as a person would say it.

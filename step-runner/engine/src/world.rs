@@ -11,7 +11,7 @@ use std::time::Duration;
 use step_model::document::{Dialect, StepDocument, raw};
 use step_model::plan::{Level, Places, Plan, PlannedDocument};
 use step_model::reference::{Digest, LocalReference};
-use step_model::result::{ResultTree, StepId, StepResult, Usage};
+use step_model::result::{Failure, ResultTree, StepId, StepResult, Usage};
 use step_model::time::{Now, Timestamp};
 use step_model::value::Value;
 
@@ -43,11 +43,14 @@ pub(crate) fn at(seconds: u64) -> Now {
     Now { monotonic: Duration::from_secs(seconds), wall: Timestamp::from_nanoseconds(nanoseconds) }
 }
 
+/// What each process does, by the name of its step.
+type Behaviour = Box<dyn FnMut(&str, &Process) -> Reply>;
+
 pub(crate) struct World {
     pub files: BTreeMap<String, String>,
     pub plan: Plan,
     pub now: Now,
-    behave: Box<dyn FnMut(&str, &Process) -> Reply>,
+    behave: Behaviour,
     replies: BTreeMap<StepId, Reply>,
     pub run: Option<Run>,
     queue: VecDeque<Effect>,
@@ -71,7 +74,7 @@ impl World {
     /// A job in `/job` whose processes all succeed.
     pub fn new(run: &str) -> Self {
         let dialect = if run.contains("func:") { Dialect::Functions } else { Dialect::Steps };
-        Self::of(job(&format!("{{}}\n---\nrun:\n{run}"), dialect))
+        Self::of(job(&format!("{{}}\n---\nrun:\n  {run}"), dialect))
     }
 
     pub fn of(root: Arc<StepDocument>) -> Self {
@@ -126,6 +129,14 @@ impl World {
     }
 
     pub fn resolve(&self) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
+        self.resolver().finish()
+    }
+
+    pub fn refusal(&self) -> Option<Failure> {
+        self.resolver().refusal()
+    }
+
+    fn resolver(&self) -> Resolver {
         let (mut resolver, effects) = Resolver::start(Arc::clone(&self.plan.root.document), "/job".into());
         let mut queue = VecDeque::from(effects);
         while let Some(effect) = queue.pop_front() {
@@ -133,23 +144,40 @@ impl World {
             queue.extend(resolver.on_loaded(load, self.load(&from, &reference)));
         }
         assert!(resolver.is_complete());
-        resolver.finish()
+        resolver
     }
 
     /// Resolves and starts, and carries out effects until nothing happens by itself.
     pub fn started(self) -> Self {
+        let mut world = self.unsettled();
+        world.settle();
+        world
+    }
+
+    /// Resolves and starts.
+    pub fn unsettled(self) -> Self {
         let mut world = self.resolved();
         let (run, effects) = Run::start(world.plan.clone(), Seed(1), world.now);
         world.run = Some(run);
         world.take(effects);
-        world.settle();
         world
+    }
+
+    /// Runs to the end without having been resolved: every reference is a hole, so only the run itself looks at what is in it.
+    pub fn hollow(mut self) -> Self {
+        let (run, effects) = Run::start(self.plan.clone(), Seed(1), self.now);
+        self.run = Some(run);
+        self.take(effects);
+        self.settle();
+        assert!(self.run().is_finished());
+        self
     }
 
     /// Runs to the end.
     pub fn finished(self) -> Self {
         let world = self.started();
         assert!(world.run().is_finished(), "still running: {:#?}", world.effects.last());
+        world.watch.check_tree(world.run());
         world
     }
 

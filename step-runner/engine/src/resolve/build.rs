@@ -5,7 +5,7 @@ use crate::event::LoadFault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use step_model::diagnostic::{Problem, Verdict};
-use step_model::document::{Body, Step, StepDocument};
+use step_model::document::{Body, Step, StepDocument, interface};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::LocalReference;
 
@@ -13,22 +13,18 @@ use step_model::reference::LocalReference;
 /// # Errors
 /// The problems, when one of them is an error.
 pub(super) fn plan(resolver: &Resolver) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
-    let mut builder = Builder { resolver, planned: BTreeMap::new(), path: Vec::new(), problems: BTreeMap::new(), said: BTreeSet::new() };
-    let root = PlannedDocument {
-        document: Arc::clone(&resolver.root),
-        dir: Arc::clone(&resolver.dir),
-        file: Arc::from(""),
-        digest: None,
-        provenance: None,
-        targets: Vec::new(),
-    };
-    if let Some(missing) = super::missing_input(&resolver.root) {
-        builder.say(None, Problem::error("missing-input", missing.to_string(), None));
-    }
-    let root = builder.finish(root, None, false);
+    let mut builder = Builder::new(resolver);
+    let root = builder.root();
     let problems = builder.into_problems();
     let is_refused = problems.iter().flat_map(|document| &document.problems).any(Problem::is_error);
     if is_refused { Err(problems) } else { Ok((root.document, problems)) }
+}
+
+/// The first error, as a run would end with it.
+pub(super) fn refusal(resolver: &Resolver) -> Option<String> {
+    let mut builder = Builder::new(resolver);
+    builder.root();
+    builder.failure
 }
 
 struct Builder<'a> {
@@ -38,8 +34,14 @@ struct Builder<'a> {
     /// The definitions between the root and the one that is planned now.
     path: Vec<Location>,
     problems: BTreeMap<Option<Location>, Vec<Problem>>,
-    /// Definitions whose own problems have been told.
+    /// Definitions whose problems have been told. What cannot change is reached first, so no error is told as a warning.
     said: BTreeSet<Location>,
+    /// Inside a definition whose problems have been told.
+    is_told: bool,
+    /// The names of the steps between the root and the one that is planned now.
+    names: Vec<Arc<str>>,
+    /// The first error, as a run would end with it.
+    failure: Option<String>,
 }
 
 #[derive(Clone)]
@@ -49,7 +51,35 @@ struct Built {
     height: usize,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(resolver: &'a Resolver) -> Self {
+        Self {
+            resolver,
+            planned: BTreeMap::new(),
+            path: Vec::new(),
+            problems: BTreeMap::new(),
+            said: BTreeSet::new(),
+            is_told: false,
+            names: Vec::new(),
+            failure: None,
+        }
+    }
+
+    fn root(&mut self) -> Built {
+        let root = PlannedDocument {
+            document: Arc::clone(&self.resolver.root),
+            dir: Arc::clone(&self.resolver.dir),
+            file: Arc::from(""),
+            digest: None,
+            provenance: None,
+            targets: Vec::new(),
+        };
+        if let Some(missing) = super::missing_input(&self.resolver.root) {
+            self.say(None, Problem::error("missing-input", missing.to_string(), None));
+        }
+        self.finish(root, None, false)
+    }
+
     /// Finds a target for every step. `changeable`: a step that runs earlier may rewrite what is here.
     fn finish(&mut self, mut planned: PlannedDocument, location: Option<&Location>, changeable: bool) -> Built {
         let document = Arc::clone(&planned.document);
@@ -57,16 +87,16 @@ impl Builder<'_> {
             return Built { document: Arc::new(planned), height: 0 };
         };
         let mut height = 0;
-        for problem in refused_references(&document) {
-            self.say(location, problem);
-        }
         for (index, step) in sequence.steps.iter().enumerate() {
             let changeable = changeable || index > 0;
+            if let Some(problem) = refused_reference(step) {
+                self.say(location, problem);
+            }
             let target = match wanted(&step.action) {
                 Wanted::Script | Wanted::ScriptLegacy => Target::Script,
                 Wanted::Dynamic(_) | Wanted::Remote(_) => Target::Hole { seen: None },
                 Wanted::Local(reference) => {
-                    let seen = self.local(step, reference, &planned, location, changeable);
+                    let seen = self.local((index, step), reference, &planned, location, changeable);
                     height = height.max(seen.as_ref().map_or(0, |built| built.height));
                     match seen {
                         Some(built) if !changeable => Target::Document(built.document),
@@ -76,13 +106,31 @@ impl Builder<'_> {
             };
             planned.targets.push(target);
         }
+        self.check_reads(&planned, location, changeable);
         Built { document: Arc::new(planned), height: height + 1 }
+    }
+
+    /// Whether the outputs that a sequence reads are those that its steps declare.
+    fn check_reads(&mut self, planned: &PlannedDocument, location: Option<&Location>, changeable: bool) {
+        let Body::Sequence(sequence) = &planned.document.definition.body else { return };
+        let callee = |target: &Target| match target {
+            Target::Document(planned) | Target::Hole { seen: Some(planned) } => Some(Arc::clone(&planned.document)),
+            Target::Script | Target::Hole { seen: None } => None,
+        };
+        let callees: Vec<_> = planned.targets.iter().map(callee).collect();
+        let specs: Vec<_> = callees.iter().map(|callee| callee.as_ref().map(|document| &document.spec)).collect();
+        let text = location.and_then(|location| self.resolver.definitions.get(location)).map(|definition| &*definition.text);
+        // What is seen of a step that has another one before it may still change, so nothing is certain there.
+        let oddity = if changeable { Verdict::Warning } else { oddity(planned) };
+        for problem in interface::check_reads(sequence, &specs, oddity, text) {
+            self.say(location, problem);
+        }
     }
 
     /// The definition that a step refers to, if it is there and fits.
     fn local(
         &mut self,
-        step: &Step,
+        (index, step): (usize, &Step),
         reference: &LocalReference,
         caller: &PlannedDocument,
         caller_location: Option<&Location>,
@@ -104,7 +152,12 @@ impl Builder<'_> {
             self.say(caller_location, problem("cycle", refers_to_itself(&path)));
             return None;
         }
-        let built = self.definition(&location, changeable)?;
+        let verdict = |problem: Problem| Problem { verdict: problem.verdict.min(severity), ..problem };
+        self.check_inputs((index, step), &location, caller, caller_location, verdict);
+        self.names.push(Arc::clone(&step.name));
+        let built = self.definition(&location, changeable);
+        self.names.pop();
+        let built = built?;
         // The depth of a level is the length of the path; the root's steps are at one.
         if self.path.len() + 1 + built.height > MAXIMUM_NESTING {
             self.say(caller_location, problem("too-deep", nests_too_deep()));
@@ -113,19 +166,53 @@ impl Builder<'_> {
         Some(built)
     }
 
+    /// Whether what a step gives fits what its definition takes, as far as that can be seen.
+    fn check_inputs(
+        &mut self,
+        (index, step): (usize, &Step),
+        callee: &Location,
+        caller: &PlannedDocument,
+        caller_location: Option<&Location>,
+        verdict: impl Fn(Problem) -> Problem,
+    ) {
+        let resolver = self.resolver;
+        let Some(callee) = resolver.definitions.get(callee).and_then(|definition| definition.reading.draft.as_ref()) else { return };
+        let definition = caller_location.and_then(|location| resolver.definitions.get(location));
+        let text = definition.map(|definition| &*definition.text);
+        let conditional = definition.into_iter().flat_map(|caller| caller.reading.problems_unless_template(index, &callee.spec)).cloned();
+        for problem in interface::check(step, &callee.spec, oddity(caller), text).into_iter().chain(conditional).map(verdict) {
+            if problem.is_error() {
+                let prefix = if problem.code == "missing-input" { "failed to parse spec definition: " } else { "" };
+                let message = in_step(step, &format!("{prefix}{}", problem.message));
+                self.fail(message);
+            }
+            self.say(caller_location, problem);
+        }
+    }
+
+    /// Keeps the first failure, with the names of the steps around it.
+    fn fail(&mut self, message: String) {
+        let names = self.names.iter().map(|name| format!("step \"{name}\": "));
+        self.failure.get_or_insert_with(|| names.collect::<String>() + &message);
+    }
+
     fn definition(&mut self, location: &Location, changeable: bool) -> Option<Built> {
         if let Some(known) = self.planned.get(&(location.clone(), changeable)) {
             return known.clone();
         }
         let definition = self.resolver.definitions.get(location)?;
-        if self.said.insert(location.clone()) {
-            for problem in &definition.problems {
-                // What an earlier step may still write may be right when the run comes to it.
-                let verdict = if changeable { Verdict::Warning } else { problem.verdict };
-                self.say(Some(location), Problem { verdict, ..problem.clone() });
+        let was_told = self.is_told;
+        self.is_told = !self.said.insert(location.clone());
+        for problem in &definition.reading.problems {
+            // What an earlier step may still write may be right when the run comes to it.
+            let verdict = if changeable { Verdict::Warning } else { problem.verdict };
+            if verdict == Verdict::Error && !self.is_told {
+                self.fail(format!("failed to load: {location}: {problem}"));
             }
+            self.say(Some(location), Problem { verdict, ..problem.clone() });
         }
-        let built = definition.document.as_ref().map(|document| {
+        // A document with errors is followed as far as it can be read, so that all problems are told at once. It is not used.
+        let built = definition.reading.draft.as_ref().map(|document| {
             let planned = PlannedDocument {
                 document: Arc::clone(document),
                 dir: Arc::clone(&location.dir),
@@ -139,6 +226,8 @@ impl Builder<'_> {
             self.path.pop();
             built
         });
+        self.is_told = was_told;
+        let built = built.filter(|_| definition.reading.document.is_some());
         self.planned.insert((location.clone(), changeable), built.clone());
         built
     }
@@ -155,10 +244,13 @@ impl Builder<'_> {
     }
 
     fn say(&mut self, location: Option<&Location>, problem: Problem) {
-        let problems = self.problems.entry(location.cloned()).or_default();
-        if !problems.contains(&problem) {
-            problems.push(problem);
+        if self.is_told {
+            return;
         }
+        if problem.is_error() {
+            self.fail(problem.message.clone());
+        }
+        self.problems.entry(location.cloned()).or_default().push(problem);
     }
 
     fn into_problems(self) -> Vec<DocumentProblems> {
@@ -181,14 +273,13 @@ impl std::fmt::Display for Location {
 /// References of a document that this build cannot follow.
 pub(super) fn refused_references(document: &StepDocument) -> Vec<Problem> {
     let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
-    let refused = |step: &Arc<Step>| match wanted(&step.action) {
-        Wanted::Remote(what) => {
-            let problem = Problem::error("remote-step", in_step(step, &not_fetched(&what)), step.place.clone());
-            Some(problem.with_hint("copy the step into the repository and refer to its directory: `./steps/name`"))
-        }
-        _ => None,
-    };
-    sequence.steps.iter().filter_map(refused).collect()
+    sequence.steps.iter().filter_map(|step| refused_reference(step)).collect()
+}
+
+fn refused_reference(step: &Step) -> Option<Problem> {
+    let Wanted::Remote(what) = wanted(&step.action) else { return None };
+    let problem = Problem::error("remote-step", in_step(step, &not_fetched(&what)), step.place.clone());
+    Some(problem.with_hint("copy the step into the repository and refer to its directory: `./steps/name`"))
 }
 
 /// The targets of a document of which nothing is known yet.
@@ -204,4 +295,8 @@ pub(super) fn holes(document: &StepDocument) -> Vec<Target> {
 /// A message as the run would end with it.
 fn in_step(step: &Step, message: &str) -> String {
     format!("step \"{}\": failed to load: {message}", step.name)
+}
+
+fn oddity(planned: &PlannedDocument) -> Verdict {
+    interface::oddity(planned.document.dialect, !planned.file.is_empty())
 }

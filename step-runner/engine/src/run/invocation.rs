@@ -6,7 +6,7 @@ use crate::run::frame::Frame;
 use crate::run::scope::{ExpressionScope, text, unexpanded};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
-use step_model::document::{Action, Dialect, Input, Outputs, ScriptLegacy, Spec, Step, ValueTemplate};
+use step_model::document::{Action, Input, Outputs, ScriptLegacy, Spec, Step, ValueTemplate};
 use step_model::environment::Scope as Variables;
 use step_model::expression::{ExpressionError, Path, Template, sensitive_refusal};
 use step_model::plan::PlannedDocument;
@@ -155,9 +155,7 @@ impl Run {
     ) -> Result<Object, LoadError> {
         let Some(spec) = callee.spec() else { return Ok(Object::new()) };
         let all = with_defaults(spec, given)?;
-        // The original checks neither: an error where the functions dialect says it, a warning in a document that runs there (agent.md K.1, 4).
-        let is_functions = caller.planned.as_ref().is_some_and(|planned| planned.document.dialect == Dialect::Functions);
-        let is_refused = self.plan.strict || is_functions;
+        let is_refused = caller.planned.as_ref().is_some_and(|planned| self.refuses_oddities(planned));
         for (name, input) in &spec.inputs {
             let Some(value) = given.get(name) else { continue };
             let faults = [

@@ -10,7 +10,7 @@ use crate::run::scope::ExpressionScope;
 use crate::run::stop::ALWAYS_LIMIT;
 use crate::run::{Kind, Run, exit};
 use std::sync::Arc;
-use step_model::document::{AllowFailure, Body, Dialect, Outputs, Sequence, Step, When};
+use step_model::document::{AllowFailure, Body, Outputs, Sequence, Step, When};
 use step_model::environment::Scope as Variables;
 use step_model::plan::PlannedDocument;
 use step_model::result::{Failure, FailureKind, Status, StepId};
@@ -74,7 +74,7 @@ impl Run {
 
     pub(super) fn on_files_not_prepared(&mut self, step: StepId, fault: &str, now: Now) {
         if matches!(self.phase, Phase::Preparing(_)) && self.innermost().id == step {
-            self.innermost_mut().files.made = false;
+            // One of the two may be there, so they are removed all the same.
             let message = format!("creating step files: {fault}");
             self.end_step(Some(Failure { kind: FailureKind::Internal, message }), now);
         }
@@ -255,9 +255,8 @@ impl Run {
         if failed {
             return Ok(outputs);
         }
-        let refused = self.plan.strict || planned.document.dialect == Dialect::Functions;
         match faults.first() {
-            Some(fault) if refused => Err(format!("outputs: {fault}")),
+            Some(fault) if self.refuses_oddities(planned) => Err(format!("outputs: {fault}")),
             _ => {
                 warnings.extend(faults.iter().map(|fault| format!("outputs: {fault}")));
                 Ok(outputs)

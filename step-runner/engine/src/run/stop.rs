@@ -37,11 +37,10 @@ impl Run {
     }
 
     fn stop_innermost(&mut self, stop: Stop, now: Now) {
+        self.give_up_what_is_not_begun(stop);
         let grace_period = self.plan.grace_period;
         let Some(step) = self.stack.last().map(|frame| frame.id) else { return };
         match &mut self.phase {
-            // What was asked for may still come; nobody waits for it any more.
-            Phase::Loading(_) | Phase::Preparing(_) => self.phase = Phase::Ready,
             Phase::Process(process) if process.killed => {}
             Phase::Process(process) if stop.at_once || grace_period.is_zero() => {
                 process.stopped.get_or_insert(stop);
@@ -55,8 +54,29 @@ impl Run {
                 self.effects.push(Effect::Terminate { step });
             }
             // Asked already; or its work is done, and the files are being read.
-            Phase::Process(_) | Phase::Reading | Phase::Ready | Phase::Finished => {}
+            Phase::Process(_) | Phase::Reading | Phase::Loading(_) | Phase::Preparing(_) | Phase::Ready | Phase::Finished => {}
         }
+    }
+
+    /// A step that is being loaded or prepared does not begin, unless it always runs. What was asked for may still come; nobody waits for it.
+    fn give_up_what_is_not_begun(&mut self, stop: Stop) {
+        let Some(frame) = self.stack.last_mut() else { return };
+        // The step that is being loaded or prepared is the one before the next.
+        let last = frame.next.wrapping_sub(1);
+        let last_when = frame.sequence().and_then(|sequence| Some(sequence.steps.get(last)?.when));
+        let goes_on = match &self.phase {
+            Phase::Loading(_) | Phase::Preparing(Some(_)) => last_when.is_some_and(|when| frame.admits(when)),
+            Phase::Preparing(None) => stop.spares_always(),
+            Phase::Process(_) | Phase::Reading | Phase::Ready | Phase::Finished => true,
+        };
+        if goes_on {
+            return;
+        }
+        if !matches!(self.phase, Phase::Preparing(None)) {
+            // It is looked at again, and counts as one that did not run.
+            frame.next = last;
+        }
+        self.phase = Phase::Ready;
     }
 
     /// Acts on every deadline that has passed.
