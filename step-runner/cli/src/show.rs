@@ -36,9 +36,9 @@ enum Form {
 /// # Errors
 /// There is no result to read, or standard output cannot be written.
 pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
-    let tree = tree_of(arguments)?;
+    let (tree, last_step) = tree_of(arguments)?;
     let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
-    let written = show(&mut out, &tree, arguments).and_then(|()| out.flush());
+    let written = show(&mut out, &tree, last_step.as_deref(), arguments).and_then(|()| out.flush());
     match written {
         // Whoever reads has seen enough.
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
@@ -47,11 +47,12 @@ pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn show(out: &mut dyn Write, tree: &OwnedTree, arguments: &ShowArguments) -> io::Result<()> {
+fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, arguments: &ShowArguments) -> io::Result<()> {
     match arguments.output {
         Form::Text => {
             let line = |id| result::line(&tree.node(id), id == StepId::ROOT, arguments.verbose);
-            tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))
+            tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))?;
+            last_step.map_or(Ok(()), |last_step| writeln!(out, "\n{last_step}"))
         }
         Form::Json => {
             // What is secret was redacted when the result was written; only its marks are left.
@@ -61,12 +62,13 @@ fn show(out: &mut dyn Write, tree: &OwnedTree, arguments: &ShowArguments) -> io:
     }
 }
 
-fn tree_of(arguments: &ShowArguments) -> Result<OwnedTree, Stop> {
+/// The tree, and for a job that has not ended the step that ran last.
+fn tree_of(arguments: &ShowArguments) -> Result<(OwnedTree, Option<String>), Stop> {
     if arguments.result.is_dir() {
         return journal::read(&arguments.result);
     }
     let source = if arguments.result.as_os_str() == "-" { source::standard_input()? } else { source::file(&arguments.result)? };
-    read(&source.text).map_err(|fault| {
+    read(&source.text).map(|tree| (tree, None)).map_err(|fault| {
         let stop = Stop::bad_input(format!("`{}` is no result: {fault}", source.name));
         match recognise(&source.text) {
             Recognised::Unknown => stop.with_hint("`show` takes the file that `step-runner run JOB --result FILE` writes"),

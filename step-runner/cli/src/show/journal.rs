@@ -6,16 +6,41 @@ use std::path::Path;
 use step_agent::job_process::journal;
 use step_client::wire::result::OwnedTree;
 use step_engine::run::Headline;
-use step_model::result::{ExecResult, StepId, StepResult};
+use step_model::result::{ExecResult, Status, StepId, StepResult};
 use step_model::value::Value;
 
+/// A tree, and what it does not show: which step ran last.
 /// # Errors
 /// There is no journal, or nothing in it.
-pub fn read(directory: &Path) -> Result<OwnedTree, Stop> {
+pub fn read(directory: &Path) -> Result<(OwnedTree, Option<String>), Stop> {
     let reading = journal::read(directory).map_err(|fault| {
         Stop::bad_input(fault.to_string()).with_hint("`show` takes a result, or the directory of a job: `run --verbose` names it")
     })?;
-    tree(&reading.steps).ok_or_else(|| Stop::bad_input(format!("the journal in `{}` holds no step", directory.display())))
+    let tree = tree(&reading.steps);
+    let tree = tree.ok_or_else(|| Stop::bad_input(format!("the journal in `{}` holds no step", directory.display())))?;
+    Ok((tree, reading.open.and_then(|open| last_step(open, &reading.steps))))
+}
+
+/// Where the job is, or was when its process died.
+fn last_step(open: StepId, steps: &[(StepId, Headline)]) -> Option<String> {
+    let find = |id| steps.iter().find(|(step, _)| *step == id).map(|(_, headline)| headline);
+    let is_alive = find(open)?.status == Status::Running;
+    let mut path = Vec::new();
+    let mut next = Some(open);
+    while let Some((id, headline)) = next.and_then(|id| Some((id, find(id)?))) {
+        if !headline.name.is_empty() {
+            path.push(format!("`{}`", headline.name));
+        }
+        // Parents have smaller numbers: a journal that says otherwise must not lead in circles.
+        next = headline.parent.filter(|parent| *parent < id);
+    }
+    path.reverse();
+    Some(match (path.join(" > "), is_alive) {
+        (path, true) if path.is_empty() => "the job is running".into(),
+        (path, true) => format!("running now: {path}"),
+        (path, false) if path.is_empty() => "interrupted: the process that ran the job died between two steps".into(),
+        (path, false) => format!("interrupted: {path} was running when the process that ran the job died"),
+    })
 }
 
 /// The numbers of a tree have no gaps, those of a journal may.
@@ -65,7 +90,7 @@ mod tests {
     use super::*;
     use step_engine::run::Kind;
     use step_model::masking::Secrets;
-    use step_model::result::{ResultTree as _, Status};
+    use step_model::result::ResultTree as _;
 
     fn headline(name: &str, parent: Option<u32>) -> Headline {
         Headline {
@@ -100,7 +125,8 @@ mod tests {
         for (id, headline) in [(0, headline("", None)), (1, headline("build", Some(0))), (5, exec)] {
             written.started(StepId(id), &headline, &secrets).expect("written");
         }
-        let tree = read(dir.path()).expect("a tree");
+        let (tree, last) = read(dir.path()).expect("a tree");
+        assert_eq!(last.as_deref(), Some("interrupted: `build` > `wait` was running when the process that ran the job died"));
         let names = |id| tree.children(id).into_iter().map(|child| tree.node(child).name.to_string()).collect::<Vec<_>>();
         assert_eq!(names(StepId::ROOT), ["build"]);
         assert_eq!(names(StepId(1)), ["wait"]);

@@ -25,7 +25,7 @@ fn shown(content: &str, flags: &[&str]) -> Result<String, Stop> {
     std::fs::write(file.path(), content).unwrap();
     let arguments = ["show"].iter().chain(flags).map(std::ffi::OsStr::new).chain([file.path().as_os_str()]);
     let arguments = Line::parse_from(arguments).show;
-    let tree = tree_of(&arguments).map_err(|mut stop| {
+    let (tree, last_step) = tree_of(&arguments).map_err(|mut stop| {
         for problem in &mut stop.problems {
             let name = file.path().display().to_string();
             problem.message = problem.message.replace(&name, "result.json");
@@ -34,7 +34,7 @@ fn shown(content: &str, flags: &[&str]) -> Result<String, Stop> {
         stop
     })?;
     let mut out = anstream::StripStream::new(Vec::new());
-    show(&mut out, &tree, &arguments).unwrap();
+    show(&mut out, &tree, last_step.as_deref(), &arguments).unwrap();
     Ok(String::from_utf8(out.into_inner()).unwrap())
 }
 
