@@ -60,8 +60,11 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// The root has no invocation.
+    /// Nobody invokes the root: its message is empty, also where its environment is known.
     fn step(&self, node: &StepResult, dialect: Dialect) -> StepMessage {
+        if node.step.is_none() && node.name.is_empty() {
+            return StepMessage::default();
+        }
         StepMessage {
             name: node.name.to_string(),
             step: node.step.as_deref().and_then(|step| definition::compile_step(step, dialect).step),

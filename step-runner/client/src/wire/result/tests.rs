@@ -68,6 +68,7 @@ fn tree() -> OwnedTree {
     let failure = |message: &str| Some(Failure { kind: FailureKind::StepFailure, message: message.into() });
     let mut tree = OwnedTree::of(StepResult {
         document: Some(Arc::clone(&root_document)),
+        given_env: env(&[("N", "you"), ("R", "r")]),
         env: env(&[("N", "you"), ("P", "r"), ("R", "r")]),
         failure: failure("step \"greet\": exec: exit status 7"),
         ..node("", Status::Failure)
@@ -235,7 +236,7 @@ fn sensitive_values_are_replaced_everywhere() {
             signal: None,
         }),
         failure: Some(Failure { kind: FailureKind::StepFailure, message: "exec: no hunter2".into() }),
-        ..node("", Status::Failure)
+        ..node("s", Status::Failure)
     });
     let redaction = redaction(&["hunter2"]);
     for format in [Format::Json, Format::PrettyJson, Format::Text, Format::PrettyText] {
@@ -244,7 +245,7 @@ fn sensitive_values_are_replaced_everywhere() {
             assert!(!written.contains(secret), "{secret}: {written}");
         }
     }
-    insta::assert_snapshot!(written(&tree, Format::Json, true, &redaction), @r#"{"step":{"env":{"A":"[MASKED string 0ba59821]"},"inputs":{"a":{"k":"[MASKED string 0ba59821]","n":"[MASKED number 7252c8da]","plain":"x"}}},"specDefinition":{"spec":{"spec":{"inputs":{"name":{"type":"string"},"pin":{"type":"string","default":"[MASKED string 3bafd2ef]","sensitive":true}},"outputs":{"o":{"type":"number"}},"outputMethod":"outputs"}},"definition":{"type":"exec","exec":{"command":["sh","-c","echo ${{ inputs.name }}"],"workDir":"${{ work_dir }}"}}},"status":"failure","outputs":{"o":"[MASKED string 0ba59821]"},"exports":{"E":"[MASKED string 0ba59821]"},"env":{"A":"[MASKED string 0ba59821]","B":"[MASKED string 3bafd2ef]","URL":"https://[MASKED]@host/?p=[MASKED]"},"execResult":{"command":["curl","[MASKED string 0ba59821]","-H [MASKED]"],"workDir":"[MASKED string 0ba59821]","exitCode":1},"failureKind":"step_failure","failureMessage":"exec: no [MASKED]"}"#);
+    insta::assert_snapshot!(written(&tree, Format::Json, true, &redaction), @r#"{"step":{"name":"s","env":{"A":"[MASKED string 0ba59821]"},"inputs":{"a":{"k":"[MASKED string 0ba59821]","n":"[MASKED number 7252c8da]","plain":"x"}}},"specDefinition":{"spec":{"spec":{"inputs":{"name":{"type":"string"},"pin":{"type":"string","default":"[MASKED string 3bafd2ef]","sensitive":true}},"outputs":{"o":{"type":"number"}},"outputMethod":"outputs"}},"definition":{"type":"exec","exec":{"command":["sh","-c","echo ${{ inputs.name }}"],"workDir":"${{ work_dir }}"}}},"status":"failure","outputs":{"o":"[MASKED string 0ba59821]"},"exports":{"E":"[MASKED string 0ba59821]"},"env":{"A":"[MASKED string 0ba59821]","B":"[MASKED string 3bafd2ef]","URL":"https://[MASKED]@host/?p=[MASKED]"},"execResult":{"command":["curl","[MASKED string 0ba59821]","-H [MASKED]"],"workDir":"[MASKED string 0ba59821]","exitCode":1},"failureKind":"step_failure","failureMessage":"exec: no [MASKED]"}"#);
 }
 
 #[test]
@@ -336,6 +337,21 @@ fn a_full_disk_is_an_error_and_no_panic() {
             let writing = Writing { format, our_fields: true, redaction: &redaction };
             let fault = write(&mut Full(room.min(length / 2)), &tree(), StepId::ROOT, writing).unwrap_err();
             assert_eq!(fault.kind(), std::io::ErrorKind::StorageFull);
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+
+    /// A result of which any part is cut out, doubled or changed.
+    #[test]
+    fn a_damaged_result_is_safe_to_read(at in 0..2000_usize, length in 0..60_usize, put in "[\\[\\]{}\",:\\\\a0 ]{0,6}") {
+        let mut text = json(&tree(), true);
+        let start = at.min(text.len());
+        text.replace_range(start..(start + length).min(text.len()), &put);
+        if let Ok(tree) = read(&text) {
+            proptest::prop_assert_eq!(read(&json(&tree, true)).map(|tree| tree.len()), Ok(tree.len()));
         }
     }
 }
