@@ -105,7 +105,7 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
     let job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
         NoJob::Stop(stop) => stop,
         NoJob::Problems(problems) => {
-            teller.problems(&problems);
+            teller.problems(&near(problems, place));
             Stop::told(Exit::BadInput)
         }
     })?;
@@ -120,12 +120,22 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
     }
     let provenance = !settings.dry_run && settings.result_files.iter().any(|file| file.our_fields);
     let (root, problems) = plan::resolve(&job, &directories.build_dir, provenance).map_err(|problems| {
-        teller.problems(&problems);
+        teller.problems(&near(problems, place));
         Stop::told(Exit::BadInput)
     })?;
     let warnings: Vec<DocumentProblems> = job.warnings.iter().cloned().chain(problems).collect();
-    tell_warnings(warnings, settings, teller)?;
+    tell_warnings(near(warnings, place), settings, teller)?;
     Ok(PreparedJob { job, secrets, root, directories })
+}
+
+/// Files by their names from where the person is.
+fn near(mut files: Vec<DocumentProblems>, place: &Place) -> Vec<DocumentProblems> {
+    for file in &mut files {
+        if let Some(name) = file.file.strip_prefix(&*place.dir).and_then(|name| name.strip_prefix('/')) {
+            file.file = name.into();
+        }
+    }
+    files
 }
 
 /// What a person who knows the job from elsewhere would be surprised by.
@@ -142,7 +152,7 @@ fn tell_what_differs(job: &Job, directories: &Directories, place: &Place, teller
     }
     // Nothing has to be checked out when the work tree is at the commit of the job already.
     let is_checked_out = job.commit.is_some() && difference.is_none();
-    let not_done = job.not_done.iter().filter(|part| !part.refused && !(is_checked_out && part.part == "checkout"));
+    let not_done = job.not_done.iter().filter(|part| !(part.refused || is_checked_out && part.part == "checkout"));
     not_done.for_each(|part| teller.not_done(part));
 }
 
@@ -187,6 +197,8 @@ impl Execution<'_> {
                 ended = job_process::run(plan, job_settings, watching, asked) => ended,
             }
         });
+        // The end of the process takes the runtime down; to do it bit by bit takes as long as a short step.
+        std::mem::forget(runtime);
         let Ended { run, audience, secrets, log_failure } = ended.map_err(fault("run the job"))?;
         let teller = teller.insert(audience.unwrap_or_else(|| Teller::new(self.settings, screen(), self.asked.clone())));
         self.end(&run, log_failure, &secrets, result_files, directory, teller)
@@ -255,7 +267,7 @@ impl Execution<'_> {
         let mut exit = ending::exit(run.status(), run.failure(), signal, own);
         let mut late = Vec::new();
         if let Some(failure) = log_failure {
-            late.push(failure);
+            late.push(format!("writing to stdout: {failure}"));
         }
         late.extend(write_results(run, secrets, result_files).into_iter().filter_map(|fault| match fault {
             Unwritten::Ours(stop) => Some(stop.to_string()),
@@ -267,8 +279,7 @@ impl Execution<'_> {
         if !late.is_empty() && exit == Exit::Done {
             exit = Exit::Fault;
         }
-        teller.end(&Ending { run, exit, is_wrapped: self.prepared.job.is_wrapped });
-        late.iter().for_each(|fault| teller.fault(fault));
+        teller.end(&Ending { run, exit, is_wrapped: self.prepared.job.is_wrapped, faults: &late });
         if self.settings.shell && !matches!(exit, Exit::Done | Exit::Interrupted | Exit::Terminated | Exit::HungUp) {
             self.open_shell(run, teller)?;
         }

@@ -31,6 +31,8 @@ pub struct Ending<'a> {
     pub exit: Exit,
     /// The job is one step without a name: its level is not shown.
     pub is_wrapped: bool,
+    /// What went wrong after the last step: the log or a result could not be written to its end.
+    pub faults: &'a [String],
 }
 
 impl Ending<'_> {
@@ -129,14 +131,6 @@ impl<S: Surface> Teller<S> {
         }
     }
 
-    /// Something that went wrong after the last step.
-    pub fn fault(&mut self, message: &str) {
-        match self {
-            Self::Text(text) => text.say(&words::failure(message, None)),
-            Self::Json(lines) => drop(lines.error(message, &[])),
-        }
-    }
-
     /// Why nothing ran. People are told by `main`.
     pub fn stopped(&mut self, problems: &[Complaint], exit: Exit) {
         if let Self::Json(lines) = self {
@@ -152,6 +146,9 @@ impl<S: Surface> Teller<S> {
         match self {
             Self::Text(text) => Self::end_text(text, ending),
             Self::Json(lines) => {
+                for fault in ending.faults {
+                    drop(lines.error(fault, &[]));
+                }
                 let (run, exit) = (ending.run, ending.exit.code());
                 drop(lines.ended_job(run.status(), run.failure(), run.failed_step(), exit, ending.took()));
             }
@@ -168,7 +165,11 @@ impl<S: Surface> Teller<S> {
             let failure = run.failed_step().and_then(|step| text.failure_of(step).map(str::to_owned));
             text.say(&words::failure(message, failure.as_deref()));
         }
-        if text.talk() >= Talk::Normal {
+        for fault in ending.faults {
+            text.say(&words::failure(fault, None));
+        }
+        // Whoever reads that the job succeeded must be able to rely on its log and its result.
+        if text.talk() >= Talk::Normal && (ending.faults.is_empty() || run.failure().is_some()) {
             text.say(&words::job(run.status(), run.failure(), ending.took()));
         }
     }

@@ -25,12 +25,7 @@ mod system {
             return None;
         }
         let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        let _silence = Silence::of(&terminal)?;
-        let mut prompt = &terminal;
-        let _ = write!(prompt, "value of {name}: ");
-        let answer = answer(&terminal);
-        let _ = writeln!(prompt);
-        Some(answer)
+        Some(answer(&terminal, name))
     }
 
     /// The terminal does not show what is typed while this lives.
@@ -40,12 +35,12 @@ mod system {
     }
 
     impl<'a> Silence<'a> {
-        fn of(terminal: &'a File) -> Option<Self> {
-            let before = tcgetattr(terminal).ok()?;
+        fn of(terminal: &'a File) -> rustix::io::Result<Self> {
+            let before = tcgetattr(terminal)?;
             let mut silent = before.clone();
             silent.local_modes.remove(LocalModes::ECHO);
-            tcsetattr(terminal, OptionalActions::Flush, &silent).ok()?;
-            Some(Self { terminal, before })
+            tcsetattr(terminal, OptionalActions::Flush, &silent)?;
+            Ok(Self { terminal, before })
         }
     }
 
@@ -56,25 +51,30 @@ mod system {
     }
 
     /// Waits for a line or a signal; after a signal the terminal must show again what is typed, so none may end the process here.
-    fn answer(terminal: &File) -> Result<String, Stop> {
+    fn answer(terminal: &File, name: &str) -> Result<String, Stop> {
         let fault = |error: std::io::Error| Stop::new(Exit::Fault, format!("could not ask: {error}"));
         let reader = terminal.try_clone().map_err(fault)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
         runtime.block_on(async {
             let mut signals = Signals::catch().map_err(fault)?;
+            let _silence = Silence::of(terminal).map_err(|error| fault(error.into()))?;
+            let mut prompt = terminal;
+            write!(prompt, "value of {name}: ").map_err(fault)?;
             let (sender, line) = tokio::sync::oneshot::channel();
             std::thread::spawn(move || {
                 let mut line = String::new();
                 let outcome = BufReader::new(reader).read_line(&mut line).map(|_| line);
                 let _ = sender.send(outcome);
             });
-            tokio::select! {
+            let answer = tokio::select! {
                 line = line => {
                     let line = line.map_err(|_| Stop::new(Exit::Fault, "could not ask: nobody reads the terminal"))?.map_err(fault)?;
                     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
                 }
                 signal = signals.next() => Err(Stop::new(signal.exit(), format!("cancelled by {}", signal.name()))),
-            }
+            };
+            writeln!(prompt).map_err(fault)?;
+            answer
         })
     }
 }

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use step_agent::definitions;
 use step_engine::resolve::DocumentProblems;
+use step_model::document::StepDocument;
 use step_model::plan::{Places, Plan, PlannedDocument, Target};
-use step_model::value::Value;
+use step_model::value::{Kind, Value};
 
 /// Where a job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,8 @@ pub fn resolve(
     provenance: bool,
 ) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
     let Some(definition) = &job.definition else { return definitions::resolve(job.request.steps.clone(), build_dir, provenance) };
-    let (planned, problems) = definitions::resolve(definition.clone(), build_dir, provenance)?;
+    let (planned, problems) = definitions::resolve(Arc::new(with_all_inputs(definition)), build_dir, provenance)?;
+    let planned = Arc::new(PlannedDocument { document: definition.clone(), ..(*planned).clone() });
     let root = PlannedDocument {
         document: job.request.steps.clone(),
         dir: build_dir.into(),
@@ -61,6 +63,22 @@ pub fn resolve(
         targets: vec![Target::Document(planned)],
     };
     Ok((Arc::new(root), problems))
+}
+
+/// The same definition as if every input had been given. What stands at the top cannot be called with inputs; ours are given by the level around
+/// it, and have been checked.
+fn with_all_inputs(definition: &StepDocument) -> StepDocument {
+    let mut definition = definition.clone();
+    for (_, input) in &mut definition.spec.inputs {
+        input.default.get_or_insert_with(|| match input.kind {
+            Kind::Boolean => false.into(),
+            Kind::Number => 0.0.into(),
+            Kind::Array => Value::array([]),
+            Kind::Struct => Value::object::<Arc<str>>([]),
+            Kind::String | Kind::Null => "".into(),
+        });
+    }
+    definition
 }
 
 /// The plan. `files_dir` is private to the job.
