@@ -39,7 +39,8 @@ impl Field {
 pub(super) struct Printer<'w> {
     out: &'w mut dyn Write,
     format: Format,
-    /// Every text is masked: nothing that is masked in the log is in clear here, wherever a document or a message holds it.
+    /// Every text is masked: nothing that is masked in the log is in clear here, wherever a document or a message holds it. Names, digests
+    /// and what the format itself says are not: a reader needs them, and they are no values.
     secrets: Option<&'w Secrets>,
     /// How many messages, maps and lists are open.
     depth: usize,
@@ -108,7 +109,8 @@ impl<'w> Printer<'w> {
         if self.is_text() {
             return entries.iter().try_for_each(|(key, value)| {
                 self.message(field, &mut |printer| {
-                    printer.string(Field::of("key"), key)?;
+                    printer.name(Field::of("key"))?;
+                    printer.as_it_is(key)?;
                     printer.name(Field::of("value"))?;
                     body(printer, value)
                 })
@@ -118,7 +120,7 @@ impl<'w> Printer<'w> {
         self.braces('{', '}', &mut |printer| {
             entries.iter().try_for_each(|(key, value)| {
                 printer.separate()?;
-                printer.quoted(key)?;
+                printer.as_it_is(key)?;
                 printer.colon()?;
                 body(printer, value)
             })
@@ -159,6 +161,15 @@ impl<'w> Printer<'w> {
         }
         self.name(field)?;
         self.quoted(text)
+    }
+
+    /// A name or a digest, which is never masked. Left out when it is empty.
+    pub(super) fn plain(&mut self, field: Field, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.name(field)?;
+        self.as_it_is(text)
     }
 
     /// Left out when it is zero.
@@ -204,7 +215,7 @@ impl<'w> Printer<'w> {
             return Ok(());
         }
         self.name(field)?;
-        if self.is_text() { self.out.write_all(name.as_bytes()) } else { self.quoted(name) }
+        if self.is_text() { self.out.write_all(name.as_bytes()) } else { self.as_it_is(name) }
     }
 
     /// A `google.protobuf.Value`.
@@ -253,9 +264,16 @@ impl<'w> Printer<'w> {
             Some(Kind::ListValue(list)) => self.message(Field::of("list_value"), &mut |printer| {
                 list.values.iter().try_for_each(|item| printer.value(Field::of("values"), item))
             }),
-            Some(Kind::StructValue(object)) => {
-                self.message(Field::of("struct_value"), &mut |printer| printer.value_map(Field::of("fields"), &object.fields))
-            }
+            // Unlike the names of a map of values, the keys of an object are a part of the value.
+            Some(Kind::StructValue(object)) => self.message(Field::of("struct_value"), &mut |printer| {
+                object.fields.iter().try_for_each(|(key, value)| {
+                    printer.message(Field::of("fields"), &mut |printer| {
+                        printer.name(Field::of("key"))?;
+                        printer.quoted(key)?;
+                        printer.value(Field::of("value"), value)
+                    })
+                })
+            }),
         }
     }
 
@@ -345,13 +363,17 @@ impl<'w> Printer<'w> {
 
     fn quoted(&mut self, text: &str) -> io::Result<()> {
         let masked = self.secrets.map_or_else(|| text.into(), |secrets| secrets.mask(text));
+        self.as_it_is(&masked)
+    }
+
+    fn as_it_is(&mut self, text: &str) -> io::Result<()> {
         if !self.is_text() {
-            return serde_json::to_writer(&mut *self.out, &*masked).map_err(io::Error::from);
+            return serde_json::to_writer(&mut *self.out, text).map_err(io::Error::from);
         }
         self.out.write_all(b"\"")?;
         let mut plain = 0;
-        for (at, byte) in masked.bytes().enumerate().filter(|(_, byte)| *byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f)) {
-            self.out.write_all(&masked.as_bytes()[plain..at])?;
+        for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| *byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f)) {
+            self.out.write_all(&text.as_bytes()[plain..at])?;
             plain = at + 1;
             match byte {
                 b'\n' => self.out.write_all(b"\\n")?,
@@ -361,7 +383,7 @@ impl<'w> Printer<'w> {
                 byte => write!(self.out, "\\{byte:03o}")?,
             }
         }
-        self.out.write_all(&masked.as_bytes()[plain..])?;
+        self.out.write_all(&text.as_bytes()[plain..])?;
         self.out.write_all(b"\"")
     }
 }

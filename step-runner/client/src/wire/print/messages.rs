@@ -8,7 +8,7 @@ use ci_proto::step_runner::{Definition, SpecDefinition, Step};
 use std::io;
 
 pub(in crate::wire) fn step(printer: &mut Printer<'_>, step: &Step) -> io::Result<()> {
-    printer.string(Field::of("name"), &step.name)?;
+    printer.plain(Field::of("name"), &step.name)?;
     if let Some(invoked) = &step.step {
         printer.message(Field::of("step"), &mut |printer| reference(printer, invoked))?;
     }
@@ -81,5 +81,5 @@ fn definition(printer: &mut Printer<'_>, definition: &Definition) -> io::Result<
     printer.messages(Field::of("steps"), &definition.steps, &mut |printer, inner| step(printer, inner))?;
     printer.value_map(Field::of("outputs"), &definition.outputs)?;
     printer.string_map(Field::of("env"), &definition.env)?;
-    printer.string(Field::of("delegate"), &definition.delegate)
+    printer.plain(Field::of("delegate"), &definition.delegate)
 }

@@ -249,6 +249,21 @@ fn sensitive_values_are_replaced_everywhere() {
 }
 
 #[test]
+fn names_digests_and_words_of_the_format_are_never_masked() {
+    let tree = tree();
+    let digest = Digest::of(b"x").to_string();
+    let redaction = redaction(&["failure", "greet", "name", "0a1b", &digest[10..30], "step_failure", "exec"]);
+    for (format, name) in [(Format::Json, r#""name":"greet""#), (Format::Text, r#"name:"greet""#)] {
+        let written = written(&tree, format, true, &redaction);
+        for kept in [name, "step_failure", "0a1b", &digest, "exitCode".trim_end_matches("Code")] {
+            assert!(written.contains(kept), "{kept}: {written}");
+        }
+        assert!(!written.contains("./greet") && written.contains("[MASKED]: exit status 7"), "{written}");
+    }
+    assert_eq!(read(&written(&tree, Format::Json, true, &redaction)).unwrap().node(StepId(1)).status, Status::Failure);
+}
+
+#[test]
 fn a_mark_tells_values_apart_only_with_the_key() {
     let (one, other) = (Redaction::new(Secrets::default(), b"1".as_slice()), Redaction::new(Secrets::default(), b"2".as_slice()));
     assert_eq!(one.mark(&"hunter2".into()), one.mark(&Value::from("hunter2").sensitive()));

@@ -78,10 +78,10 @@ fn our_fields(printer: &mut Printer<'_>, result: &StepResult) -> io::Result<()> 
             printer.large_integer(Field::named("peakMemory", "peak_memory"), usage.peak_memory)
         })?;
     }
-    printer.string(Field::of("digest"), &result.digest)?;
+    printer.plain(Field::of("digest"), &result.digest)?;
     printer.enumeration(Field::named("failureKind", "failure_kind"), result.failure_kind, result.failure_kind().as_str_name())?;
     printer.integer(Field::of("signal"), result.signal.into())?;
-    printer.string(Field::of("commit"), &result.commit)?;
+    printer.plain(Field::of("commit"), &result.commit)?;
     printer.boolean(Field::of("dirty"), result.dirty)?;
     printer.strings(Field::named("sensitiveOutputs", "sensitive_outputs"), &result.sensitive_outputs)?;
     printer.string(Field::named("failureMessage", "failure_message"), &result.failure_message)
