@@ -12,4 +12,6 @@ pub mod resolve;
 pub mod run;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod world;

@@ -61,10 +61,11 @@ pub(super) struct Stop {
     pub at_once: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The later ones leave less that still runs, so they win over those before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    Cancelled,
     Timeout,
+    Cancelled,
     LogFailed,
 }
 

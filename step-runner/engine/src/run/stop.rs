@@ -22,10 +22,8 @@ impl Run {
         let spared = if stop.spares_always() { (from + 1..self.stack.len()).find(|index| self.stack[*index].is_always) } else { None };
         let end = spared.unwrap_or(self.stack.len());
         for frame in self.stack.get_mut(from..end).into_iter().flatten() {
-            match &mut frame.stop {
-                Some(earlier) => earlier.at_once |= stop.at_once,
-                None => frame.stop = Some(stop),
-            }
+            let earlier = frame.stop.unwrap_or(stop);
+            frame.stop = Some(Stop { reason: earlier.reason.max(stop.reason), at_once: earlier.at_once || stop.at_once });
         }
         match spared {
             Some(index) => {

@@ -153,3 +153,13 @@ fn a_step_that_always_runs_is_loaded_in_spite_of_a_cancel() {
         assert_eq!(world.run().status(), if when == When::Always { Status::Success } else { Status::Cancelled });
     }
 }
+
+#[test]
+fn a_cancel_brings_nothing_back_that_a_failed_log_has_ended() {
+    let mut world = job().behaving(|_, _| runs_on()).started();
+    world.on(Event::LogFailed { fault: "broken pipe".into() });
+    world.on(Event::Cancel);
+    world.on(exited(1, Exit::Signal(15)));
+    assert!(world.run().is_finished());
+    assert_eq!(world.processes().len(), 1);
+}
