@@ -4,7 +4,6 @@ use crate::bench::{Bench, program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -34,7 +33,7 @@ impl Terminal {
         command.envs(env.iter().copied());
         let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().expect("setsid starts");
         drop(command);
-        let keyboard = File::from(OwnedFd::from(master));
+        let keyboard = File::from(master);
         let mut reader = keyboard.try_clone().expect("a descriptor");
         let (sender, screen) = channel();
         std::thread::spawn(move || {

@@ -105,3 +105,9 @@ fn the_level_that_nobody_wrote_is_not_shown() {
       nothing
     ");
 }
+
+#[test]
+fn run_20_an_exec_is_described_by_its_command() {
+    let root = planned("{}\n---\nexec: {command: [go, run, .]}\n", Vec::new());
+    assert!(of(&job(&root, false), &root, &here()).starts_with("steps:\n  exec: go run .\n"));
+}
