@@ -99,9 +99,13 @@ impl State {
         !self.is_deaf && (self.bytes >= ROOM || self.pieces >= PIECES)
     }
 
-    fn drop_piece(&mut self, mut bytes: Vec<u8>) {
+    fn drop_piece(&mut self, bytes: Vec<u8>) {
         self.bytes = self.bytes.saturating_sub(bytes.len());
         self.pieces = self.pieces.saturating_sub(1);
+        self.keep_room(bytes);
+    }
+
+    fn keep_room(&mut self, mut bytes: Vec<u8>) {
         if self.spare.len() < ROOM / LARGE_PIECE {
             bytes.clear();
             self.spare.push(bytes);
@@ -204,6 +208,11 @@ impl Pump {
         let mut bytes = self.queue.state().spare.pop().unwrap_or_default();
         bytes.reserve(if is_large { LARGE_PIECE } else { SMALL_PIECE });
         bytes
+    }
+
+    /// A piece that was not used.
+    pub fn give_back(&self, bytes: Vec<u8>) {
+        self.queue.state().keep_room(bytes);
     }
 
     pub fn output(&self, step: StepId, stream: Stream, bytes: Vec<u8>) {

@@ -145,6 +145,7 @@ impl Watch {
                 () = self.sources.read() => {}
             }
         }
+        self.pump.wake();
     }
 }
 

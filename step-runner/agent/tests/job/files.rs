@@ -82,3 +82,16 @@ fn a_journal_that_cannot_be_written_does_not_end_the_job() {
     let line = format!("warning: the journal cannot be written any more, `show` will not know the rest of this run: {why}");
     assert_eq!(outcome.log.said[0], line);
 }
+
+#[test]
+fn a_definition_that_a_step_wrote_is_read_with_its_commit() {
+    let git = "git -c user.name=t -c user.email=t@t -c commit.gpgsign=false";
+    let write = "mkdir late; printf '{}\\n---\\nexec: {command: [echo, late]}\\n' > late/step.yml";
+    let first = serde_json::json!({"name": "a", "script": format!("git init -q . && {write} && git add late && {git} commit -q -m x")});
+    let job = Job::new(&format!("run:\n- {first}\n- {{name: b, step: ./late}}")).changed(|job| job.settings.provenance = true);
+    let outcome = job.run().succeeded();
+    let late = step_model::result::ResultTree::node(&outcome.ended.run.result(), StepId(2));
+    let provenance = late.provenance.unwrap();
+    assert_eq!((provenance.commit.len(), provenance.dirty), (40, false));
+    assert_eq!(outcome.text(), "late\n");
+}

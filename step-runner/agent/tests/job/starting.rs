@@ -1,6 +1,8 @@
 //! How a process begins, and why it may not.
 
 use crate::world::Job;
+use std::sync::Arc;
+use step_model::document::{Action, Dialect, ScriptLegacy, Step, StepDocument};
 use step_model::result::{FailureKind, Status};
 use step_model::value::Value;
 
@@ -106,4 +108,23 @@ fn a_script_of_any_length_runs() {
         assert_eq!(outcome.message, "step \"a\": exec: exit status 3");
         assert_eq!(std::fs::read_dir(job.files_dir()).unwrap().count(), 0);
     }
+}
+
+fn legacy(lines: &[&str], echo: bool, debug_trace: bool) -> Job {
+    let lines = lines.iter().map(|line| Arc::from(*line)).collect();
+    let script = ScriptLegacy { lines, echo, debug_trace, ..ScriptLegacy::default() };
+    Job::of(Arc::new(StepDocument::of_steps(Dialect::Functions, [Step::new("a", Action::ScriptLegacy(script))])))
+}
+
+#[test]
+fn the_script_of_a_gitlab_job_shows_its_entries_and_stops_at_the_first_that_fails() {
+    let outcome = legacy(&["X='it is'", "  echo \"$X\"\necho two  ", "(exit 5)", "echo never"], true, false).run();
+    let expected = "$ X='it is'\n$ echo \"$X\" # collapsed multi-line command\nit is\ntwo\n$ (exit 5)\n";
+    assert_eq!((&*outcome.text(), &*outcome.message), (expected, "step \"a\": exec: exit status 5"));
+}
+
+#[test]
+fn the_script_of_a_gitlab_job_fails_with_any_part_of_a_pipe() {
+    assert_eq!(legacy(&["false | true", "echo never"], false, false).run().message, "step \"a\": exec: exit status 1");
+    assert_eq!(legacy(&["echo ok"], false, true).run().succeeded().text(), "+ echo ok\nok\n");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use step_agent::definitions;
 use step_agent::job_process::{self, Ask, Audience, Ended, Settings, Stream, Streams};
 use step_engine::run::{Headline, Seed};
-use step_model::document::{Dialect, raw};
+use step_model::document::{Dialect, StepDocument, raw};
 use step_model::masking::Secrets;
 use step_model::plan::{Level, Places, Plan};
 use step_model::result::{Status, StepId};
@@ -20,7 +20,7 @@ pub struct Job {
     directory: tempfile::TempDir,
     /// Where the job runs.
     pub work_dir: PathBuf,
-    text: String,
+    document: Arc<StepDocument>,
     pub settings: Settings,
     pub grace_period: Duration,
     pub timeout: Option<Duration>,
@@ -59,6 +59,11 @@ pub struct Recorder {
 impl Job {
     /// A job whose definition file says this after its first line.
     pub fn new(definition: &str) -> Self {
+        let reading = raw::read_job(&format!("{{}}\n---\n{definition}"), Dialect::Steps);
+        Self::of(reading.document.unwrap_or_else(|| panic!("{:?}", reading.problems)))
+    }
+
+    pub fn of(document: Arc<StepDocument>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("work")).unwrap();
@@ -67,7 +72,7 @@ impl Job {
         Self {
             work_dir: root.join("work"),
             directory,
-            text: format!("{{}}\n---\n{definition}"),
+            document,
             settings: Settings {
                 seed: Seed(1),
                 secrets: Secrets::default(),
@@ -121,8 +126,7 @@ impl Job {
     }
 
     pub fn plan(&self) -> Plan {
-        let reading = raw::read_job(&self.text, Dialect::Steps);
-        let document = reading.document.unwrap_or_else(|| panic!("{:?}", reading.problems));
+        let document = Arc::clone(&self.document);
         let work_dir: Arc<str> = self.work_dir.to_str().unwrap().into();
         let (root, _) = definitions::resolve(document, &work_dir, false).unwrap();
         Plan {

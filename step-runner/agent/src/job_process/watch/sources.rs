@@ -62,7 +62,9 @@ impl Sources {
         for index in (0..self.open.len()).rev() {
             self.drain_one(index).await;
         }
-        self.piece = None;
+        if let Some(piece) = self.piece.take() {
+            self.pump.give_back(piece);
+        }
     }
 
     async fn drain_one(&mut self, index: usize) {
@@ -105,9 +107,9 @@ impl Sources {
         self.pump.output(self.step, source.stream, piece);
     }
 
+    /// Nobody is woken for it: what follows does that.
     fn close_one(&mut self, index: usize) {
         let source = self.open.remove(index);
         self.pump.push(Message::Closed { step: self.step, stream: source.stream });
-        self.pump.wake();
     }
 }
