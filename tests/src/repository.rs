@@ -34,13 +34,12 @@ fn collect(directory: &Path, endings: &[&str], found: &mut Vec<SourceFile>) {
     for entry in entries.filter_map(Result::ok) {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
-        let hidden = name.starts_with('.') && name != ".ci";
-        // CARGO_TARGET_DIR may lie inside the repository under any name; cargo marks it.
-        if hidden || path.join("CACHEDIR.TAG").exists() {
-            continue;
-        }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            collect(&path, endings, found);
+            let is_hidden = name.starts_with('.') && name != ".ci";
+            // CARGO_TARGET_DIR may lie inside the repository under any name; cargo marks it.
+            if !is_hidden && !path.join("CACHEDIR.TAG").exists() {
+                collect(&path, endings, found);
+            }
         } else if endings.iter().any(|ending| name.ends_with(ending))
             && let Ok(text) = std::fs::read_to_string(&path)
         {

@@ -38,7 +38,7 @@ fn execute(name: &str) {
     let mut wrong = Vec::new();
     for (index, command) in commands.iter().enumerate() {
         let printed = printed.get(index).cloned().unwrap_or_default();
-        if let Err(difference) = document::matches(&command.shown, &printed) {
+        if let Err(difference) = command.compare(&printed) {
             wrong.push(format!("{name}:{}: $ {}\n{difference}\n--- printed\n{printed}", command.line, command.command));
         }
     }
@@ -54,7 +54,7 @@ fn builds_everything(command: &str) -> bool {
 fn script(commands: &[Command]) -> String {
     let mut script = "exec 2>&1\n".to_owned();
     for command in commands {
-        let command = command.command.replace("cargo run --release --quiet --package step-runner --", "step-runner");
+        let command = command.as_script().replace("cargo run --release --package step-runner --", "step-runner");
         script += &format!("last=$?; echo '{MARK}'; (exit $last)\n{command}\n");
     }
     script + "exit 0\n"
