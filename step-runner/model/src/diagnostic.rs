@@ -14,6 +14,21 @@ pub struct Place {
     pub span: Range<usize>,
 }
 
+impl Place {
+    /// The place of bytes that stand behind the beginning of this one. Costs what lies between, however long the text is.
+    pub fn further(&self, text: &str, span: Range<usize>) -> Self {
+        let start = floor(text, span.start).max(self.span.start);
+        let end = floor(text, span.end).max(start);
+        let between = text.get(self.span.start..start).unwrap_or_default();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let column = match between.rsplit_once('\n') {
+            Some((_, line)) => count(line.chars().count() + 1),
+            None => self.column.saturating_add(count(between.chars().count())),
+        };
+        Self { line: self.line.saturating_add(count(between.matches('\n').count())), column, span: start..end }
+    }
+}
+
 /// Where the lines of a text begin: turns bytes into lines and columns.
 #[derive(Debug, Clone)]
 pub struct Lines {
@@ -103,6 +118,19 @@ impl fmt::Display for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_behind_another_is_the_same_as_from_the_beginning() {
+        let text = "a: ü\n  b: ö ä\nc: d\n";
+        let lines = Lines::of(text);
+        let all: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
+        for from in &all {
+            for at in all.iter().filter(|at| *at >= from) {
+                let place = lines.place(text, *from..text.len());
+                assert_eq!(place.further(text, *at..text.len()), lines.place(text, *at..text.len()), "{from} {at}");
+            }
+        }
+    }
 
     #[test]
     fn a_place_counts_characters_not_bytes() {

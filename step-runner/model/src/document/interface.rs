@@ -1,6 +1,6 @@
 //! Whether an invocation fits what it calls, as far as that can be seen before anything runs.
 
-use super::raw::{described, place_of_key, place_of_value};
+use super::raw::{MOST_PROBLEMS, described, place_of_key, place_of_value};
 use super::{Action, Dialect, Output, Outputs, Sequence, Spec, Step, ValueTemplate};
 use crate::diagnostic::{Lines, Place, Problem, Verdict};
 use crate::expression::{Path, Template, nearest};
@@ -51,6 +51,9 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
 pub fn check_reads(sequence: &Sequence, callees: &[Option<&Spec>], oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut look = |template: &Template, place: Option<&Place>| {
+        if problems.len() >= MOST_PROBLEMS {
+            return;
+        }
         for path in template.paths() {
             let [context, step, part, output, ..] = path.parts.as_slice() else { continue };
             if **context != *"steps" || **part != *"outputs" {
@@ -126,15 +129,18 @@ fn declared_outputs(step: &str, output: &str, declared: &[(Arc<str>, Output)]) -
     }
 }
 
-/// Where a path stands in the text: within the step, or anywhere for the outputs of the sequence.
+/// Where a path stands in the text: within the step, or for the outputs of the sequence, behind all steps or before them.
 fn written_at(text: Option<&str>, step: Option<&Place>, path: &Path) -> Option<Place> {
     let dotted = path.parts.get(..4)?.join(".");
-    let span = step.map(|place| place.span.clone());
-    let found = text.and_then(|text| {
-        let within = text.get(span.unwrap_or(0..text.len()))?;
-        let start =
-            step.map_or(0, |place| place.span.start) + if step.is_some() { within.find(&dotted)? } else { within.rfind(&dotted)? };
-        Some(Lines::of(text).place(text, start..start + dotted.len()))
+    let found = text.and_then(|text| match step {
+        Some(step) => {
+            let start = step.span.start + text.get(step.span.clone())?.find(&dotted)?;
+            Some(step.further(text, start..start + dotted.len()))
+        }
+        None => {
+            let start = text.rfind(&dotted)?;
+            Some(Lines::of(text).place(text, start..start + dotted.len()))
+        }
     });
     found.or_else(|| step.cloned())
 }

@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// The largest text of a document, in bytes: two hundred times the longest definition that was seen, and read in half a second.
 pub const MAXIMUM_SIZE: usize = 4 << 20;
 
+/// More problems than that help nobody, and a hostile text has one for every second byte.
+pub(crate) const MOST_PROBLEMS: usize = 1000;
+
 /// A document as far as it could be read, and all of its problems. There is no document where a problem is an error.
 #[derive(Debug, Clone)]
 pub struct Reading {
@@ -170,7 +173,7 @@ fn place_in_step(text: &str, step: &Place, path: &[&str], wanted: fn(&(Node<'_>,
         node = &entry.1;
     }
     let offset = |at: u32| Some(step.span.start + (at as usize).checked_sub(margin)?);
-    Some(Lines::of(text).place(text, offset(span.start)?..offset(span.end)?))
+    Some(step.further(text, offset(span.start)?..offset(span.end)?))
 }
 
 /// `a string`, `an array`.

@@ -1,6 +1,6 @@
 //! What all parts of reading share: the text, the problems so far, and strings that occur again and again.
 
-use super::Conditional;
+use super::{Conditional, MOST_PROBLEMS};
 use crate::diagnostic::{Lines, Place, Problem, Verdict};
 use crate::document::Dialect;
 use crate::document::lint::{self, Surroundings};
@@ -9,9 +9,6 @@ use crate::expression::Template;
 use crate::reference::StepReference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// More problems than that help nobody, and a hostile text has one for every second byte.
-const MOST_PROBLEMS: usize = 1000;
 
 /// Longer texts are hardly ever written twice.
 const LONGEST_SHARED: usize = 64;
