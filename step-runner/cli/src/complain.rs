@@ -4,8 +4,11 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use std::ops::Range;
 use step_model::diagnostic::{Place, Problem};
 
-/// A line that is longer is shown around the place that is meant.
+/// Where lines are cut.
 const WIDEST: usize = 140;
+
+/// Bytes of a line that is drawn. Of a longer one (a job as JSON, say) a few letters are quoted.
+const LONGEST: usize = 4096;
 
 /// A problem as a person reads it, with colours; a stream that has none takes them out. Ends with a newline.
 ///
@@ -17,17 +20,23 @@ pub fn shown(problem: &Problem, file: &str, text: Option<&str>, strict: bool) ->
     let mut group = Group::with_title(level.primary_title(message.as_str()));
     let excerpt = text.zip(problem.place.as_ref()).map(|(text, place)| Excerpt::of(text, place));
     let name = visible(file);
-    if let Some(excerpt) = &excerpt {
-        let annotation = AnnotationKind::Primary.span(excerpt.span.clone());
-        let path = (!name.is_empty()).then_some(name.as_str());
-        let snippet = Snippet::source(excerpt.text.as_str()).line_start(excerpt.line).path(path).fold(false).annotation(annotation);
-        group = group.element(snippet);
-    } else if !name.is_empty() {
-        let origin = Origin::path(name.as_str());
-        group = group.element(match &problem.place {
-            Some(place) => origin.line(place.line as usize).char_column(place.column as usize),
-            None => origin,
-        });
+    match &excerpt {
+        Some(Excerpt::Line { text, line, span }) => {
+            let path = (!name.is_empty()).then_some(name.as_str());
+            let annotation = AnnotationKind::Primary.span(span.clone());
+            group = group.element(Snippet::source(text.as_str()).line_start(*line).path(path).fold(false).annotation(annotation));
+        }
+        _ if name.is_empty() => {}
+        _ => {
+            let origin = Origin::path(name.as_str());
+            group = group.element(match &problem.place {
+                Some(place) => origin.line(place.line as usize).char_column(place.column as usize),
+                None => origin,
+            });
+        }
+    }
+    if let Some(Excerpt::Part(part)) = &excerpt {
+        group = group.element(Level::NOTE.message(part.as_str()));
     }
     if let Some(hint) = &hint {
         group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
@@ -35,27 +44,30 @@ pub fn shown(problem: &Problem, file: &str, text: Option<&str>, strict: bool) ->
     Renderer::styled().term_width(WIDEST).render(&[group]) + "\n"
 }
 
-/// The line that is meant, and what of it.
-struct Excerpt {
-    text: String,
-    line: usize,
-    span: Range<usize>,
+/// What is shown of a text.
+enum Excerpt {
+    /// The first line of the place, and what of it is meant: what goes on below it is seen from there.
+    Line { text: String, line: usize, span: Range<usize> },
+    /// Some letters from the place on.
+    Part(String),
 }
 
 impl Excerpt {
-    /// The first line of the place: what goes on below it is seen from there.
     fn of(text: &str, place: &Place) -> Self {
         let at = place.span.start.min(text.len());
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
         let line = text[start..end].trim_end_matches('\r');
+        if line.len() > LONGEST {
+            return Self::Part(format!("in a long line: {}...", visible(&text[at..end].chars().take(WIDEST / 2).collect::<String>())));
+        }
         let from = (at - start).min(line.len());
         let to = (place.span.end.max(at) - start).clamp(from, line.len());
+        let meant = line[from..to].trim_end();
         // Tabs and what cannot be seen would move the underline or write to the terminal.
-        let [before, meant, after] =
-            [&line[..from], line[from..to].trim_end(), &line[from + line[from..to].trim_end().len()..]].map(visible);
+        let [before, meant, after] = [&line[..from], meant, &line[from + meant.len()..]].map(visible);
         let span = before.len()..before.len() + meant.len();
-        Self { text: format!("{before}{meant}{after}"), line: place.line as usize, span }
+        Self::Line { text: format!("{before}{meant}{after}"), line: place.line as usize, span }
     }
 }
 
@@ -143,6 +155,13 @@ mod tests {
     #[test]
     fn the_end_of_a_text_and_long_lines_can_be_shown() {
         let long = format!("{{}}\n---\nrun: [{{name: a, script: \"{}\"}}, {{nmae: b, script: x}}]", "x".repeat(1000));
+        let endless = long.replace('x', "xxxxxxxx");
+        insta::assert_snapshot!(first(&endless, "a.yml", false), @r"
+        warning: unknown key `nmae` in a step of `run` is ignored
+        --> a.yml:3:8031
+         = note: in a long line: nmae: b, script: xxxxxxxx}]...
+         = hint: did you mean `name`?
+        ");
         insta::assert_snapshot!(first(&long, "a.yml", false), @r#"
         warning: unknown key `nmae` in a step of `run` is ignored
          --> a.yml:3:1031

@@ -15,6 +15,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// Bytes whose line and column nobody has counted yet: see [`locate`].
+    pub(crate) fn uncounted(span: Range<usize>) -> Self {
+        Self { line: 0, column: 0, span }
+    }
+
     /// The place of bytes that stand behind the beginning of this one. Costs what lies between, however long the text is.
     pub fn further(&self, text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start).max(self.span.start);
@@ -42,6 +47,11 @@ impl Lines {
         Self { starts }
     }
 
+    /// The line of a byte, counted from 1.
+    pub fn line(&self, at: usize) -> u32 {
+        u32::try_from(self.starts.partition_point(|&first| first as usize <= at).max(1)).unwrap_or(u32::MAX)
+    }
+
     /// The place of some bytes of the text that this was made of. Bytes beyond its end are taken as its end.
     pub fn place(&self, text: &str, span: Range<usize>) -> Place {
         let start = floor(text, span.start);
@@ -51,6 +61,36 @@ impl Lines {
         let column = text[first.min(start)..start].chars().count() + 1;
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Place { line: count(line), column: count(column), span: start..end }
+    }
+}
+
+/// Sorts problems by their places and counts lines and columns: once along the text, since a line can be as long as the text.
+pub(crate) fn locate(problems: &mut [Problem], text: &str, lines: &Lines) {
+    problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.span.start));
+    let mut cursor = Cursor::default();
+    for place in problems.iter_mut().filter_map(|problem| problem.place.as_mut()) {
+        *place = cursor.place(text, lines, place.span.clone());
+    }
+}
+
+/// Counts lines and columns from the place that was asked for last: cheap for whoever goes through a text from its beginning to its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor {
+    last: Place,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self { last: Place { line: 1, column: 1, span: 0..0 } }
+    }
+}
+
+impl Cursor {
+    pub(crate) fn place(&mut self, text: &str, lines: &Lines, span: Range<usize>) -> Place {
+        let is_on_the_same_line = lines.line(span.start) == self.last.line;
+        self.last =
+            if is_on_the_same_line && self.last.span.start <= span.start { self.last.further(text, span) } else { lines.place(text, span) };
+        self.last.clone()
     }
 }
 

@@ -23,6 +23,9 @@ pub struct CheckedFile {
     pub problems: Vec<Problem>,
 }
 
+/// More problems of one file than that help nobody.
+const MOST_PROBLEMS: usize = 1000;
+
 /// Where a file is: its position among those that were read.
 type Number = usize;
 
@@ -169,11 +172,18 @@ impl Walk {
         let mut problems = interface::check_reads(sequence, &callees, oddity, Some(&file.text));
         for (position, (step, callee)) in sequence.steps.iter().zip(&callees).enumerate() {
             let Some(callee) = callee else { continue };
-            problems.extend(interface::check(step, callee, oddity, Some(&file.text)));
+            // a place takes a while to find
+            let text = (problems.len() < MOST_PROBLEMS).then_some(file.text.as_str());
+            problems.extend(interface::check(step, callee, oddity, text));
             // in a draft steps may be missing, and positions are others
             if file.reading.document.is_some() {
                 problems.extend(file.reading.problems_unless_template(position, callee).cloned());
             }
+        }
+        let unlisted = problems.split_off(problems.len().min(MOST_PROBLEMS));
+        if let Some(worst) = unlisted.iter().map(|problem| problem.verdict).max() {
+            let message = format!("{} more problems are not listed", unlisted.len());
+            problems.push(Problem { verdict: worst, ..Problem::error("more-problems", message, None) });
         }
         problems
     }

@@ -1,11 +1,13 @@
 //! Whether an invocation fits what it calls, as far as that can be seen before anything runs.
 
+use super::lint::{self, MOST_CANDIDATES};
 use super::raw::{MOST_PROBLEMS, described, place_of_key, place_of_value};
-use super::{Action, Dialect, Output, Outputs, Sequence, Spec, Step, ValueTemplate};
+use super::{Action, Dialect, Input, Output, Outputs, Sequence, Spec, Step, ValueTemplate};
 use crate::diagnostic::{Lines, Place, Problem, Verdict};
 use crate::expression::{Path, Template, nearest};
 use crate::reference::StepReference;
 use crate::value::Kind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Checks the inputs that a step gives against those that the callee declares: unknown ones, missing ones, and literals of another type.
@@ -14,10 +16,11 @@ use std::sync::Arc;
 /// problem is placed where it is; without it, at the step.
 pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let known: BTreeMap<&str, &Input> = callee.inputs.iter().map(|(name, input)| (&**name, input)).collect();
     let place = |find: Find, path: &[&str]| place_of(step, text, find, path);
     for (key, value) in &step.inputs {
-        let Some(name) = key.as_literal() else { continue };
-        let Some((_, input)) = callee.inputs.iter().find(|(declared, _)| **declared == *name) else {
+        let Some(name) = key.as_literal().filter(|_| problems.len() < MOST_PROBLEMS) else { continue };
+        let Some(input) = known.get(name) else {
             let message = format!("step does not accept input with name \"{name}\"");
             problems
                 .push(Problem::error("unknown-input", message, place(place_of_key, &["inputs", name])).with_hint(accepted(name, callee)));
@@ -36,8 +39,8 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
     }
     // A name that is computed may be any of them.
     if step.inputs.iter().all(|(key, _)| key.as_literal().is_some()) {
-        let is_given = |name: &str| step.inputs.iter().any(|(key, _)| key.as_literal() == Some(name));
-        for (name, input) in callee.inputs.iter().filter(|(name, input)| input.default.is_none() && !is_given(name)) {
+        let given: BTreeSet<&str> = step.inputs.iter().filter_map(|(key, _)| key.as_literal()).collect();
+        for (name, input) in callee.inputs.iter().filter(|(name, input)| input.default.is_none() && !given.contains(&**name)) {
             let message = format!("input \"{name}\" required, but not defined");
             let hint = format!("add `{name}` to `inputs`: {}", described(input.kind));
             problems.push(Problem::error("missing-input", message, place(place_of_key, &["inputs"])).with_hint(hint));
@@ -50,23 +53,23 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
 /// where it is not known. `oddity`: as for [`check`].
 pub fn check_reads(sequence: &Sequence, callees: &[Option<&Spec>], oddity: Verdict, text: Option<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
+    // of two steps with one name, the later one is found
+    let called: BTreeMap<&str, &Spec> =
+        sequence.steps.iter().zip(callees).filter_map(|(step, callee)| Some((&*step.name, (*callee)?))).collect();
+    let mut declared_by: BTreeMap<*const Spec, BTreeSet<&str>> = BTreeMap::new();
     let mut look = |template: &Template, place: Option<&Place>| {
         if problems.len() >= MOST_PROBLEMS {
             return;
         }
         for path in template.paths() {
             let [context, step, part, output, ..] = path.parts.as_slice() else { continue };
-            if **context != *"steps" || **part != *"outputs" {
+            let Some(callee) = called.get(&**step).filter(|_| **context == *"steps" && **part == *"outputs") else { continue };
+            let Outputs::Declared(declared) = &callee.outputs else { continue };
+            let names = declared_by.entry(*callee).or_insert_with(|| declared.iter().map(|(name, _)| &**name).collect());
+            if names.contains(&**output) {
                 continue;
             }
-            // of two steps with one name, the later one is found
-            let known = sequence.steps.iter().zip(callees).rev().find(|(called, _)| called.name == *step).and_then(|(_, callee)| *callee);
-            let Some(Outputs::Declared(declared)) = known.map(|spec| &spec.outputs) else { continue };
-            if declared.iter().any(|(name, _)| name == output) {
-                continue;
-            }
-            let is_certain = !template.source().contains("||") && !template.source().contains("&&");
-            let verdict = if is_certain { oddity } else { Verdict::Warning };
+            let verdict = if lint::is_certain(template) { oddity } else { Verdict::Warning };
             let message = format!("step `{step}` has no output `{output}`");
             let problem = Problem { verdict, ..Problem::error("unknown-output-read", message, written_at(text, place, &path)) };
             problems.push(problem.with_hint(declared_outputs(step, output, declared)));
@@ -112,7 +115,7 @@ pub fn place_of_reference(text: &str, step: &Place) -> Option<Place> {
 }
 
 fn accepted(name: &str, callee: &Spec) -> String {
-    let names: Vec<&str> = callee.inputs.iter().map(|(name, _)| &**name).collect();
+    let names: Vec<&str> = callee.inputs.iter().map(|(name, _)| &**name).take(MOST_CANDIDATES).collect();
     match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.is_empty() => "the step takes no inputs".into(),
@@ -121,7 +124,7 @@ fn accepted(name: &str, callee: &Spec) -> String {
 }
 
 fn declared_outputs(step: &str, output: &str, declared: &[(Arc<str>, Output)]) -> String {
-    let names: Vec<&str> = declared.iter().map(|(name, _)| &**name).collect();
+    let names: Vec<&str> = declared.iter().map(|(name, _)| &**name).take(MOST_CANDIDATES).collect();
     match nearest(output, names.iter().copied()) {
         Some(near) => format!("did you mean `steps.{step}.outputs.{near}`?"),
         None if names.is_empty() => "the step declares no outputs".into(),

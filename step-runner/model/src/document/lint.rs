@@ -3,6 +3,7 @@
 use super::{Action, Body, StepDocument};
 use crate::diagnostic::Problem;
 use crate::expression::{Path, Template, nearest};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,9 +14,11 @@ const CONTEXTS: [&str; 10] = ["env", "vars", "job", "inputs", "steps", "func_dir
 #[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
     /// `None`: not known.
-    pub(super) inputs: Option<Vec<Arc<str>>>,
+    pub(super) inputs: Option<BTreeSet<Arc<str>>>,
     /// Every step of the sequence, in its order.
-    pub(super) steps: Vec<Arc<str>>,
+    steps: Vec<Arc<str>>,
+    /// The first of each name.
+    positions: BTreeMap<Arc<str>, usize>,
     /// How many of them have run at this place.
     pub(super) run_before: usize,
     /// The place is in a step of the sequence: the one after those that have run.
@@ -30,21 +33,16 @@ pub(super) struct Finding {
     pub(super) hint: String,
     /// Bytes of the template's source.
     pub(super) span: Range<usize>,
-    /// Nothing gives a value: to evaluate it is an error. `||` may still pick its other side.
-    pub(super) is_certain: bool,
+}
+
+/// Whether a name without a value is an error when the template is evaluated: `||` may pick its other side, and `&&` not look at it.
+pub(super) fn is_certain(template: &Template) -> bool {
+    !template.source().contains("||") && !template.source().contains("&&")
 }
 
 /// Names in a template that have no value where it is evaluated.
-pub(super) fn unknown_names(template: &Template, around: &Surroundings) -> Vec<Finding> {
-    if template.as_literal().is_some() {
-        return Vec::new();
-    }
-    let is_certain = !template.source().contains("||") && !template.source().contains("&&");
-    let finding = |path: &Path| {
-        let (code, parts, message, hint) = around.unknown(path)?;
-        Some(Finding { code, message, hint, span: span_of(template.source(), path, parts), is_certain })
-    };
-    template.paths().iter().filter_map(finding).collect()
+pub(super) fn unknown_names(template: &Template, around: &Surroundings) -> Vec<Unknown> {
+    template.paths().into_iter().filter_map(|path| around.unknown(path)).collect()
 }
 
 /// The first value that becomes a part of a script's text: whoever chooses it can run commands (agent.md K.1 40).
@@ -59,7 +57,6 @@ pub(super) fn injected(script: &Template) -> Option<Finding> {
         message: format!("the value of `{shown}` becomes a part of the script and can hold commands"),
         hint: format!("pass it as a variable: `env: {{{name}: \"${{{{ {shown} }}}}\"}}`, and write `\"${name}\"` in the script"),
         span: span_of(script.source(), first, first.parts.len()),
-        is_certain: false,
     })
 }
 
@@ -93,57 +90,115 @@ pub fn job_variables_in_scripts(
     problems
 }
 
-type Unknown = (&'static str, usize, String, String);
+/// More names are not compared with the one that is not known.
+pub(super) const MOST_CANDIDATES: usize = 200;
+
+/// A path that has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unknown {
+    path: Path,
+    why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    NoContext,
+    NoInput,
+    NoStep,
+    OwnStep,
+    LaterStep,
+    NoPartOfStep,
+}
+
+impl Unknown {
+    /// What is said about it. To find out what was meant takes a while.
+    pub(super) fn explain(&self, source: &str, around: &Surroundings) -> Finding {
+        let name = |at: usize| self.path.parts.get(at).map_or("", |part| part);
+        let (code, parts, message, hint) = match self.why {
+            Why::NoContext => ("unknown-context", 1, format!("there is no `{}` to read from", name(0)), around.hint_for_context(name(0))),
+            Why::NoInput => ("unknown-input-read", 2, format!("there is no input `{}`", name(1)), around.hint_for_input(name(1))),
+            Why::NoStep => ("unknown-step", 2, format!("there is no step `{}`", name(1)), around.hint_for_step(name(1))),
+            Why::OwnStep => {
+                let hint = "read them in a later step, or in `outputs` of the sequence";
+                ("unknown-step", 2, "a step cannot read its own outputs".into(), hint.into())
+            }
+            Why::LaterStep => {
+                ("unknown-step", 2, format!("step `{}` has not run yet at this place", name(1)), "move it before this one".into())
+            }
+            Why::NoPartOfStep => {
+                let message = format!("a step has nothing but `outputs` to read: there is no `{}`", name(2));
+                let hint = format!("`steps.{}.outputs.{}` reads an output of that name", name(1), name(2));
+                ("unknown-part-of-step", 3, message, hint)
+            }
+        };
+        Finding { code, message, hint, span: span_of(source, &self.path, parts) }
+    }
+}
 
 impl Surroundings {
-    /// Code, how many parts of the path are meant, message and hint.
-    fn unknown(&self, path: &Path) -> Option<Unknown> {
+    fn unknown(&self, path: Path) -> Option<Unknown> {
         let name = |at: usize| path.parts.get(at).map(|part| &**part);
-        match name(0)? {
-            "inputs" => self.unknown_input(name(1)?),
-            "steps" => self.unknown_step(name(1)?).or_else(|| unknown_part_of_step(name(1)?, name(2)?)),
+        let why = match name(0)? {
+            "inputs" => self.inputs.as_ref().filter(|inputs| !name(1).is_none_or(|name| inputs.contains(name))).map(|_| Why::NoInput),
+            "steps" => self.why_no_step(name(1)?).or_else(|| name(2).filter(|part| *part != "outputs").map(|_| Why::NoPartOfStep)),
             context if CONTEXTS.contains(&context) => None,
-            other => Some(("unknown-context", 1, format!("there is no `{other}` to read from"), self.hint_for_context(other))),
-        }
+            _ => Some(Why::NoContext),
+        }?;
+        Some(Unknown { path, why })
     }
 
-    fn unknown_input(&self, name: &str) -> Option<Unknown> {
-        let inputs = self.inputs.as_ref().filter(|inputs| !inputs.iter().any(|input| **input == *name))?;
-        let hint = match nearest(name, inputs.iter().map(|input| &**input)) {
-            Some(near) => format!("did you mean `inputs.{near}`?"),
-            None if inputs.is_empty() => "no inputs are declared in the first document".into(),
-            None => format!("declared are {}", listed(inputs)),
-        };
-        Some(("unknown-input-read", 2, format!("there is no input `{name}`"), hint))
-    }
-
-    fn unknown_step(&self, name: &str) -> Option<Unknown> {
-        let before = &self.steps[..self.run_before];
-        if before.iter().any(|step| **step == *name) {
+    fn why_no_step(&self, name: &str) -> Option<Why> {
+        let position = self.positions.get(name);
+        if position.is_some_and(|position| *position < self.run_before) {
             return None;
         }
         let own = self.steps.get(self.run_before).filter(|_| self.is_in_step);
-        let (message, hint) = if own.is_some_and(|own| **own == *name) {
-            ("a step cannot read its own outputs".into(), "read them in a later step, or in `outputs` of the sequence".into())
-        } else if self.steps.iter().any(|step| **step == *name) {
-            (format!("step `{name}` has not run yet at this place"), "move it before this one".into())
-        } else {
-            let hint = match nearest(name, before.iter().map(|step| &**step)) {
-                Some(near) => format!("did you mean `steps.{near}`?"),
-                None if before.is_empty() => "no step has run at this place".into(),
-                None => format!("before this one run {}", listed(before)),
-            };
-            (format!("there is no step `{name}`"), hint)
-        };
-        Some(("unknown-step", 2, message, hint))
+        Some(match position {
+            _ if own.is_some_and(|own| **own == *name) => Why::OwnStep,
+            Some(_) => Why::LaterStep,
+            None => Why::NoStep,
+        })
+    }
+
+    fn hint_for_input(&self, name: &str) -> String {
+        let inputs = self.inputs.iter().flatten();
+        match nearest(name, inputs.clone().map(|input| &**input).take(MOST_CANDIDATES)) {
+            Some(near) => format!("did you mean `inputs.{near}`?"),
+            None if inputs.clone().next().is_none() => "no inputs are declared in the first document".into(),
+            None => format!("declared are {}", some_of(inputs)),
+        }
+    }
+
+    fn hint_for_step(&self, name: &str) -> String {
+        // what is near in the text is most likely what was meant
+        let before = &self.steps[self.run_before.saturating_sub(MOST_CANDIDATES)..self.run_before];
+        match nearest(name, before.iter().map(|step| &**step)) {
+            Some(near) => format!("did you mean `steps.{near}`?"),
+            None if before.is_empty() => "no step has run at this place".into(),
+            None => format!("before this one run {}", some_of(before)),
+        }
+    }
+
+    /// The sequence that is read now.
+    pub(super) fn set_steps(&mut self, steps: Vec<Arc<str>>) {
+        self.positions = steps.iter().enumerate().rev().map(|(position, step)| (Arc::clone(step), position)).collect();
+        self.steps = steps;
+        self.run_before = 0;
+    }
+
+    pub(super) fn steps(&self) -> &[Arc<str>] {
+        &self.steps
+    }
+
+    pub(super) fn has_step(&self, name: &str) -> bool {
+        self.positions.contains_key(name)
     }
 
     fn hint_for_context(&self, name: &str) -> String {
-        let is = |names: &[Arc<str>]| names.iter().any(|known| **known == *name);
-        if is(self.inputs.as_deref().unwrap_or_default()) {
+        if self.inputs.as_ref().is_some_and(|inputs| inputs.contains(name)) {
             return format!("did you mean `inputs.{name}`?");
         }
-        if is(&self.steps) {
+        if self.has_step(name) {
             return format!("did you mean `steps.{name}.outputs`?");
         }
         if name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_') {
@@ -155,11 +210,6 @@ impl Surroundings {
             None => "known are `env`, `vars`, `inputs`, `steps`, `work_dir`, `func_dir`, `output_file` and `export_file`".into(),
         }
     }
-}
-
-fn unknown_part_of_step(step: &str, part: &str) -> Option<Unknown> {
-    let message = format!("a step has nothing but `outputs` to read: there is no `{part}`");
-    (part != "outputs").then(|| ("unknown-part-of-step", 3, message, format!("`steps.{step}.outputs.{part}` reads an output of that name")))
 }
 
 /// The first parts of a path as they are written; with brackets and blanks in between, only the first name.
@@ -185,8 +235,11 @@ fn variable_name(name: &str) -> String {
     if name.starts_with(|first: char| first.is_ascii_alphabetic()) { name } else { format!("VALUE{name}") }
 }
 
-fn listed(names: &[Arc<str>]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+/// The first few.
+fn some_of<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<String> = names.by_ref().take(8).map(|name| format!("`{name}`")).collect();
+    format!("{}{}", first.join(", "), if names.next().is_some() { " and others" } else { "" })
 }
 
 #[cfg(test)]

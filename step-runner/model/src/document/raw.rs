@@ -12,13 +12,13 @@ mod spec;
 mod value;
 
 use super::interface;
-use super::lint::Surroundings;
 use super::yaml::{self, Node, Span};
 use super::{Dialect, Spec, Step, StepDocument};
 use crate::diagnostic::{Lines, Place, Problem};
 use crate::value::{Kind, Value};
 pub use invocation::{ACTION_RUNNER_REVISION, ACTION_RUNNER_URL};
 use reader::Reader;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The largest text of a document, in bytes: two hundred times the longest definition that was seen, and read in half a second.
@@ -76,7 +76,7 @@ pub fn read_steps(text: &str, dialect: Option<Dialect>) -> (Vec<Step>, Vec<Probl
     let mut root = stream.documents.pop().flatten();
     let dialect = resolve_dialect(dialect, root.as_ref().and_then(Node::as_list));
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
-    reader.around.inputs = Some(Vec::new());
+    reader.around.inputs = Some(BTreeSet::new());
     reader.warn_about_rest(stream.rest);
     let mut steps = Vec::new();
     if let Some(root) = &mut root {
@@ -100,7 +100,7 @@ pub fn read_invocation(text: &str, default: Dialect) -> (Option<Step>, Vec<Probl
     let root = stream.documents.pop().flatten();
     let dialect = resolve_dialect(Some(default), root.as_ref().map(std::slice::from_ref));
     let mut reader = Reader::new(text, &lines, dialect, stream.problems);
-    reader.around.inputs = Some(Vec::new());
+    reader.around.inputs = Some(BTreeSet::new());
     reader.warn_about_rest(stream.rest);
     let step = root.as_ref().and_then(|root| reader.unnamed_step(root));
     let mut problems = reader.into_problems();
@@ -209,10 +209,7 @@ fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Readin
     if first.is_some() && is_alone {
         reader.report_missing_definition();
     }
-    reader.around = Surroundings {
-        inputs: spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).collect()),
-        ..Surroundings::default()
-    };
+    reader.around.inputs = spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).collect());
     let definition = second.flatten().and_then(|root| reader.definition(root, spec.as_ref()));
     let conditional = reader.take_conditional();
     let problems = reader.into_problems();

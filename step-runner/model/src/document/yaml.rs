@@ -8,7 +8,7 @@ mod scalar;
 
 pub use scalar::{Resolved, boolean, resolve};
 
-use crate::diagnostic::{Lines, Place, Problem};
+use crate::diagnostic::{Lines, Place, Problem, locate};
 use build::Builder;
 use granit_parser::{ErrorKind, Event, Parser, ScanError};
 use std::borrow::Cow;
@@ -95,6 +95,7 @@ pub fn parse<'t>(text: &'t str, documents: usize, lines: &Lines) -> Stream<'t> {
         }
     }
     stream.problems.extend(builder.into_problems());
+    locate(&mut stream.problems, text, lines);
     stream
 }
 

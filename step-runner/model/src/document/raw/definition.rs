@@ -45,7 +45,8 @@ impl<'t> Reader<'t> {
         let fields = self.fields(root, &DEFINITION, Verdict::Warning)?;
         let exec = fields.get("exec");
         let run = fields.get("run").filter(|_| items.as_ref().is_none_or(|items| !items.is_empty()));
-        self.around.steps = items.as_ref().map_or_else(Vec::new, |items| self.names_of(items));
+        let names = items.as_ref().map_or_else(Vec::new, |items| self.names_of(items));
+        self.around.set_steps(names);
         let env = fields.get("env").map_or_else(Vec::new, |node| self.env(node));
         let body = match (exec, run) {
             (Some(exec), None) => {

@@ -52,7 +52,8 @@ impl<'t> Reader<'t> {
             }
             return;
         };
-        self.around.steps = self.names_of(&items);
+        let names = self.names_of(&items);
+        self.around.set_steps(names);
         self.around.is_in_step = true;
         let mut first_lines: BTreeMap<Arc<str>, u32> = BTreeMap::new();
         for (number, item) in items.into_iter().enumerate() {
@@ -61,7 +62,7 @@ impl<'t> Reader<'t> {
             let Some(fields) = self.item(item) else { continue };
             let name = self.name(item, &fields);
             if let Some((name, node)) = name.as_ref().zip(fields.get("name")) {
-                let line = self.place(node.span).line;
+                let line = self.line(node.span);
                 if let Some(first) = first_lines.get(name) {
                     let message = format!("another step is called `{name}`, in line {first}");
                     self.report_duplicate_name(node, message);
@@ -72,7 +73,7 @@ impl<'t> Reader<'t> {
                 keep(step);
             }
         }
-        self.around.run_before = self.around.steps.len();
+        self.around.run_before = self.around.steps().len();
         self.around.is_in_step = false;
     }
 
@@ -101,8 +102,7 @@ impl<'t> Reader<'t> {
 
     fn name(&mut self, item: &Node<'t>, fields: &Fields<'_, 't>) -> Option<Arc<str>> {
         let Some(node) = fields.get("name").filter(|node| node.source_text() != Some("")) else {
-            let place = self.place(item.span);
-            let message = format!("the step in line {} has no name: missing properties: 'name'", place.line);
+            let message = format!("the step in line {} has no name: missing properties: 'name'", self.line(item.span));
             self.error_with_hint("missing-name", first_key(item), message, "add `name: ...`");
             return None;
         };

@@ -1,6 +1,6 @@
 //! The keys of a map: known ones are taken, unknown ones are reported with what was probably meant.
 
-use super::reader::Reader;
+use super::reader::{Reader, uncounted};
 use crate::diagnostic::{Problem, Verdict};
 use crate::document::yaml::Node;
 use crate::expression::nearest;
@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
                 None => format!("{} has the keys {}", shape.name, listed(shape.keys)),
             },
         };
-        let place = Some(self.place(key.span));
+        let place = Some(uncounted(key.span));
         let problem = match verdict {
             Verdict::Warning => Problem::warning("unknown-key", format!("unknown key `{name}` in {} is ignored", shape.name), place),
             Verdict::Error => {

@@ -3,9 +3,11 @@
 use super::keys::Fields;
 use super::reader::Reader;
 use crate::document::interface::literal_kind;
+use crate::document::lint::MOST_CANDIDATES;
 use crate::document::yaml::Node;
 use crate::document::{Output, Outputs, Sequence, Spec};
 use crate::expression::nearest;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl<'t> Reader<'t> {
@@ -33,27 +35,26 @@ impl<'t> Reader<'t> {
             self.odd("unknown-delegate", run, message, Some(hint.into()));
             return;
         };
-        if self.around.steps.iter().any(|step| step == name) {
+        if self.around.has_step(name) {
             return;
         }
         let Some(node) = fields.get("delegate") else { return };
         let message = format!("outputs: delegate: could not find step with name \"{name}\"");
-        let near = nearest(name, self.around.steps.iter().map(|step| &**step));
+        let near = nearest(name, self.around.steps().iter().map(|step| &**step).take(MOST_CANDIDATES));
         let hint = near.map(|near| format!("did you mean `{near}`?"));
         self.odd("unknown-delegate", node, message, hint);
     }
 
     fn compare_declared(&mut self, fields: &Fields<'_, 't>, run: &Node<'t>, sequence: &Sequence, declared: &[(Arc<str>, Output)]) {
-        let entries = fields.get("outputs");
-        let at = |name: &str, wants_value: bool| {
-            let (key, value) = entries?.as_map()?.iter().find(|(key, _)| key.source_text() == Some(name))?;
-            Some(if wants_value { value } else { key })
-        };
+        let entries = fields.get("outputs").and_then(Node::as_map).unwrap_or_default();
+        let written: BTreeMap<&str, _> = entries.iter().filter_map(|(key, value)| Some((key.source_text()?, (key, value)))).collect();
+        let known: BTreeMap<&str, &Output> = declared.iter().map(|(name, output)| (&**name, output)).collect();
         for (name, value) in &sequence.outputs {
-            let Some((_, output)) = declared.iter().find(|(known, _)| known == name) else {
+            let (key, node) = written.get(&**name).copied().unwrap_or((run, run));
+            let Some(output) = known.get(&**name) else {
                 let message = format!("key \"{name}\": unexpected output, remove from step outputs or define in step specification");
-                let near = nearest(name, declared.iter().map(|(known, _)| &**known));
-                self.odd("unexpected-output", at(name, false).unwrap_or(run), message, near.map(|near| format!("did you mean `{near}`?")));
+                let near = if self.is_full() { None } else { nearest(name, known.keys().copied().take(MOST_CANDIDATES)) };
+                self.odd("unexpected-output", key, message, near.map(|near| format!("did you mean `{near}`?")));
                 continue;
             };
             let given = literal_kind(value);
@@ -62,15 +63,14 @@ impl<'t> Reader<'t> {
                     "key \"{name}\": mismatched types, declared as \"{}\" in step specification and received from step as type \"{given}\"",
                     output.kind
                 );
-                self.odd("output-of-other-type", at(name, true).unwrap_or(run), message, None);
+                self.odd("output-of-other-type", node, message, None);
             }
         }
-        for (name, output) in declared {
-            if output.default.is_none() && !sequence.outputs.iter().any(|(given, _)| given == name) {
-                let message = format!("key \"{name}\": missing output, add to step outputs or remove from step specification");
-                let at = fields.entry("outputs").or_else(|| fields.entry("run")).map_or(run, |(key, _)| key);
-                self.odd("missing-output", at, message, Some(format!("add `{name}: ${{{{ steps.NAME.outputs.{name} }}}}` to `outputs`")));
-            }
+        let given: BTreeSet<&str> = sequence.outputs.iter().map(|(name, _)| &**name).collect();
+        for (name, _) in declared.iter().filter(|(name, output)| output.default.is_none() && !given.contains(&**name)) {
+            let message = format!("key \"{name}\": missing output, add to step outputs or remove from step specification");
+            let at = fields.entry("outputs").or_else(|| fields.entry("run")).map_or(run, |(key, _)| key);
+            self.odd("missing-output", at, message, Some(format!("add `{name}: ${{{{ steps.NAME.outputs.{name} }}}}` to `outputs`")));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What all parts of reading share: the text, the problems so far, and strings that occur again and again.
 
 use super::{Conditional, MOST_PROBLEMS};
-use crate::diagnostic::{Lines, Place, Problem, Verdict};
+use crate::diagnostic::{Cursor, Lines, Place, Problem, Verdict, locate};
 use crate::document::Dialect;
-use crate::document::lint::{self, Surroundings};
+use crate::document::lint::{self, Finding, Surroundings};
 use crate::document::yaml::{Node, Span};
 use crate::expression::Template;
 use crate::reference::StepReference;
@@ -23,8 +23,13 @@ pub(super) struct Reader<'t> {
     pub(super) around: Surroundings,
     /// What becomes of findings about expressions where the reader is.
     pub(super) scrutiny: Scrutiny,
+    /// Of the first ones; line and column are counted at the end.
     problems: Vec<Problem>,
+    /// How many there are besides, and how bad they are.
+    unlisted: usize,
+    worst_unlisted: Verdict,
     conditional: Vec<Conditional>,
+    cursor: Cursor,
     strings: BTreeSet<Arc<str>>,
     templates: BTreeMap<Arc<str>, Template>,
     /// What was taken apart without a problem.
@@ -55,7 +60,10 @@ impl<'t> Reader<'t> {
             around: Surroundings::default(),
             scrutiny: Scrutiny::Reported,
             problems,
+            unlisted: 0,
+            worst_unlisted: Verdict::Warning,
             conditional: Vec::new(),
+            cursor: Cursor::default(),
             strings,
             templates,
             references: BTreeMap::new(),
@@ -63,57 +71,68 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn take_conditional(&mut self) -> Vec<Conditional> {
-        std::mem::take(&mut self.conditional)
+        let mut conditional = std::mem::take(&mut self.conditional);
+        for Conditional { problem, .. } in &mut conditional {
+            locate(std::slice::from_mut(problem), self.text, self.lines);
+        }
+        conditional
     }
 
     /// In the order of the text; what concerns all of it comes first.
     pub(super) fn into_problems(mut self) -> Vec<Problem> {
-        self.problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.span.start));
-        if self.problems.len() > MOST_PROBLEMS {
-            let (more, is_error) = (self.problems.len() - MOST_PROBLEMS, self.problems.iter().any(Problem::is_error));
-            self.problems.truncate(MOST_PROBLEMS);
-            let message = format!("{more} more problems are not listed");
-            let last =
-                if is_error { Problem::error("more-problems", message, None) } else { Problem::warning("more-problems", message, None) };
-            self.problems.push(last);
+        locate(&mut self.problems, self.text, self.lines);
+        if self.unlisted > 0 {
+            let message = format!("{} more problems are not listed", self.unlisted);
+            self.problems.push(Problem { verdict: self.worst_unlisted, ..Problem::error("more-problems", message, None) });
         }
         self.problems
     }
 
+    /// Whether further problems are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= MOST_PROBLEMS
+    }
+
     pub(super) fn report(&mut self, problem: Problem) {
-        self.problems.push(problem);
+        if self.is_full() {
+            self.unlisted += 1;
+            self.worst_unlisted = self.worst_unlisted.max(problem.verdict);
+        } else {
+            self.problems.push(problem);
+        }
     }
 
     pub(super) fn error(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>) {
-        let place = self.place(at.span);
-        self.report(Problem::error(code, message, Some(place)));
+        self.report(Problem::error(code, message, Some(uncounted(at.span))));
     }
 
     pub(super) fn error_with_hint(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: impl Into<String>) {
-        let place = self.place(at.span);
-        self.report(Problem::error(code, message, Some(place)).with_hint(hint));
+        self.report(Problem::error(code, message, Some(uncounted(at.span))).with_hint(hint));
     }
 
     pub(super) fn warning(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: impl Into<String>) {
-        let place = self.place(at.span);
-        self.report(Problem::warning(code, message, Some(place)).with_hint(hint));
+        self.report(Problem::warning(code, message, Some(uncounted(at.span))).with_hint(hint));
     }
 
     /// What the original lets pass because nobody looks.
     pub(super) fn odd(&mut self, code: &'static str, at: &Node<'t>, message: impl Into<String>, hint: Option<String>) {
-        let place = self.place(at.span);
-        self.report(Problem { verdict: self.oddity, hint, ..Problem::error(code, message, Some(place)) });
+        self.report(Problem { verdict: self.oddity, hint, ..Problem::error(code, message, Some(uncounted(at.span))) });
     }
 
-    pub(super) fn place(&self, span: Span) -> Place {
-        self.lines.place(self.text, span.range())
+    /// The place of something that is kept. Asked for in the order of the text.
+    pub(super) fn place(&mut self, span: Span) -> Place {
+        self.cursor.place(self.text, self.lines, span.range())
+    }
+
+    pub(super) fn line(&self, span: Span) -> u32 {
+        self.lines.line(span.range().start)
     }
 
     pub(super) fn warn_about_rest(&mut self, rest: Option<Span>) {
         if let Some(span) = rest {
-            let place = self.place(span);
+            let place = Some(uncounted(span));
             self.report(
-                Problem::warning("more-documents", "what follows is ignored: a definition ends with its second document", Some(place))
+                Problem::warning("more-documents", "what follows is ignored: a definition ends with its second document", place)
                     .with_hint("remove it, or move it to a file of its own"),
             );
         }
@@ -128,7 +147,7 @@ impl<'t> Reader<'t> {
 
     pub(super) fn report_missing_definition(&mut self) {
         let end = u32::try_from(self.text.trim_end().len()).unwrap_or(u32::MAX);
-        let place = self.place(Span { start: end, end });
+        let place = uncounted(Span { start: end, end });
         let message = "decoding: EOF: the text ends after its first document, where the definition is missing";
         let hint = "write a line `---`, and then `exec:` or `run:`; a step that takes and gives nothing has `{}` as its first document";
         self.report(Problem::error("missing-definition", message, Some(place)).with_hint(hint));
@@ -195,19 +214,28 @@ impl<'t> Reader<'t> {
         if self.scrutiny == Scrutiny::Unlooked || template.as_literal().is_some() {
             return;
         }
-        for finding in lint::unknown_names(template, &self.around) {
-            let place = self.place_within(node, template.source(), finding.span.clone());
-            let verdict = if finding.is_certain { self.oddity } else { Verdict::Warning };
-            let problem = Problem { verdict, ..Problem::error(finding.code, finding.message, Some(place)).with_hint(finding.hint) };
+        let verdict = if lint::is_certain(template) { self.oddity } else { Verdict::Warning };
+        for unknown in lint::unknown_names(template, &self.around) {
+            // what is not listed need not be explained: one template can fill the list
+            let is_listed = if self.scrutiny == Scrutiny::Reported { !self.is_full() } else { self.conditional.len() < MOST_PROBLEMS };
+            let problem = if is_listed {
+                let Finding { code, message, hint, span } = unknown.explain(template.source(), &self.around);
+                let place = self.place_within(node, template.source(), span);
+                Problem { verdict, ..Problem::error(code, message, Some(place)).with_hint(hint) }
+            } else {
+                Problem { verdict, ..Problem::error("unknown-name", "a name has no value", Some(uncounted(node.span))) }
+            };
             match &self.scrutiny {
-                Scrutiny::UnlessTemplate { step, input } => {
-                    self.conditional.push(Conditional { step: *step, input: Arc::clone(input), problem });
+                Scrutiny::UnlessTemplate { step, input } if is_listed => {
+                    let (step, input) = (*step, Arc::clone(input));
+                    self.conditional.push(Conditional { step, input, problem });
                 }
-                _ => self.report(problem),
+                Scrutiny::Reported => self.report(problem),
+                _ => {}
             }
         }
-        for offset in template.ambiguous_escapes() {
-            let place = self.place_within(node, template.source(), offset..offset + 1);
+        if let Some(offset) = template.ambiguous_escapes().first() {
+            let place = self.place_within(node, template.source(), *offset..offset + 1);
             let message = "the backslash stays, and the expression is evaluated";
             self.report(Problem::warning("escape", message, Some(place)).with_hint("`${{ '${{' }}` writes a literal `${{`"));
         }
@@ -220,14 +248,25 @@ impl<'t> Reader<'t> {
         let start = offset_in(written, text, within.start);
         let end = offset_in(written, text, within.end);
         match start.zip(end) {
-            Some((start, end)) if start <= end => self.lines.place(self.text, whole.start + start..whole.start + end),
-            _ => self.lines.place(self.text, whole),
+            Some((start, end)) if start <= end => Place::uncounted(whole.start + start..whole.start + end),
+            _ => Place::uncounted(whole),
         }
     }
 }
 
+/// The place of a problem: line and column are counted when all are known.
+pub(super) fn uncounted(span: Span) -> Place {
+    Place::uncounted(span.range())
+}
+
+/// In a longer text places are not looked for: it would be searched through for each.
+const LONGEST_SEARCHED: usize = 1 << 16;
+
 /// Where a byte of a scalar's text stands in what was written. `None` where escapes or folding move it.
 fn offset_in(written: &str, text: &str, at: usize) -> Option<usize> {
+    if text.len() > LONGEST_SEARCHED {
+        return None;
+    }
     if let Some(start) = written.find(text).filter(|_| !text.is_empty()) {
         return Some(start + at);
     }

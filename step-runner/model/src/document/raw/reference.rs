@@ -1,7 +1,7 @@
 //! References in a document: a text, or a map with `git:` or `oci:` (agent.md A.5).
 
 use super::keys::{Fields, Shape};
-use super::reader::Reader;
+use super::reader::{Reader, uncounted};
 use crate::diagnostic::{Problem, Verdict};
 use crate::document::yaml::Node;
 use crate::expression::Template;
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
     fn report_reference(&mut self, node: &Node<'t>, text: &str, fault: ReferenceError) {
         let (code, place) = match &fault {
             ReferenceError::Expression(error) => ("expression", self.place_within(node, text, error.span.clone())),
-            _ => ("reference", self.place(node.span)),
+            _ => ("reference", uncounted(node.span)),
         };
         let problem = Problem::error(code, fault.to_string(), Some(place));
         self.report(match fault.hint() {

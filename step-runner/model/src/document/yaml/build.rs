@@ -1,7 +1,8 @@
 //! From events to a tree: without recursion, with a bill for what aliases repeat.
 
 use super::{Content, MAXIMUM_NESTING, MAXIMUM_NODES, Node, Span};
-use crate::diagnostic::{Lines, Problem};
+use crate::diagnostic::{Lines, Place, Problem};
+use crate::document::raw::MOST_PROBLEMS;
 use granit_parser::{Event, ScalarStyle, Tag};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,10 +168,9 @@ impl<'a, 't> Builder<'a, 't> {
         let repeated = repeated(&entries);
         for &(second, first) in &repeated {
             let name = entries[second].0.source_text().unwrap_or_default();
-            let line = self.lines.place(self.text, entries[first].0.span.range()).line;
+            let line = self.lines.line(entries[first].0.span.range().start);
             let message = format!("mapping key \"{name}\" already defined at line {line}");
-            let place = self.lines.place(self.text, entries[second].0.span.range());
-            self.problems.push(Problem::error("duplicate-key", message, Some(place)).with_hint("remove one of the two"));
+            self.report("duplicate-key", entries[second].0.span, message, Some("remove one of the two"));
         }
         if !repeated.is_empty() {
             let repeated: BTreeSet<usize> = repeated.into_iter().map(|(second, _)| second).collect();
@@ -189,13 +189,20 @@ impl<'a, 't> Builder<'a, 't> {
         for source in value.as_list().unwrap_or(std::slice::from_ref(value)) {
             let Some(members) = source.as_map() else {
                 let message = "map merge requires map or sequence of maps as the value";
-                let place = self.lines.place(self.text, source.span.range());
-                self.problems.push(Problem::error("merge-of-no-map", message, Some(place)));
+                self.report("merge-of-no-map", source.span, message.to_owned(), None);
                 continue;
             };
             let known: BTreeSet<String> = entries.iter().filter_map(|(key, _)| key.source_text().map(str::to_owned)).collect();
             entries.extend(members.iter().filter(|(key, _)| key.source_text().is_some_and(|name| !known.contains(name))).cloned());
         }
+    }
+
+    fn report(&mut self, code: &'static str, at: Span, message: String, hint: Option<&str>) {
+        if self.problems.len() >= MOST_PROBLEMS {
+            return;
+        }
+        let problem = Problem::error(code, message, Some(Place::uncounted(at.range())));
+        self.problems.push(Problem { hint: hint.map(str::to_owned), ..problem });
     }
 
     fn too_deep(&self, at: Span) -> Problem {

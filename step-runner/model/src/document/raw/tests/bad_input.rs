@@ -91,6 +91,15 @@ fn a_flood_of_problems_is_cut() {
 }
 
 #[test]
+fn one_text_full_of_unknown_names_fills_the_list_once() {
+    let reading = definition_of(&format!("exec: {{command: [\"{}\"]}}", "${{ a }}".repeat(5000)));
+    assert!(reading.document.is_some());
+    assert_eq!(reading.problems.len(), 1001);
+    assert_eq!(reading.problems[1000].to_string(), "4000 more problems are not listed");
+    assert_eq!(reading.problems[999].place.as_ref().map(|place| place.column), Some(19 + 4 + 999 * 8));
+}
+
+#[test]
 fn other_line_ends_and_a_byte_order_mark_are_read() {
     sound("\u{feff}spec: {}\r\n---\r\nexec:\r\n  command: [prog]\r\n", "step.yml");
 }
