@@ -68,6 +68,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         let prepared = prepare(&settings, &place, &mut teller)?;
         if settings.dry_run {
             teller.plan(&plan_text::of(&prepared.job, &prepared.root, &prepared.directories)).map_err(not_written)?;
+            teller.stopped(&[], Exit::Done);
             return Ok(None);
         }
         Ok(Some((prepared, place)))
@@ -114,9 +115,6 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
     let directories = Directories::of(&job, place);
     if !settings.dry_run {
         tell_what_differs(&job, &directories, place, teller);
-        if let Some(stop) = job::refusal(&job) {
-            return Err(stop);
-        }
     }
     let provenance = !settings.dry_run && settings.result_files.iter().any(|file| file.our_fields);
     let (root, problems) = plan::resolve(&job, &directories.build_dir, provenance).map_err(|problems| {
@@ -266,7 +264,7 @@ impl Execution<'_> {
         let signal = self.asked.so_far().map(|(signal, _)| signal);
         let mut exit = ending::exit(run.status(), run.failure(), signal, own);
         let mut late = Vec::new();
-        if let Some(failure) = log_failure {
+        if let Some(failure) = log_failure.or_else(|| teller.lost().map(str::to_owned)) {
             late.push(format!("writing to stdout: {failure}"));
         }
         late.extend(write_results(run, secrets, result_files).into_iter().filter_map(|fault| match fault {

@@ -1,7 +1,7 @@
 //! The report for programs: one JSON object per line and event, on standard output.
 //!
 //! Every line has `version` (1; it grows when a field changes its meaning, not when one is added) and `event`. The events are described
-//! in `docs/events.md`.
+//! in `docs/reference/events.md`.
 
 use super::{Paths, Surface};
 use base64::Engine as _;
@@ -24,6 +24,8 @@ pub struct Lines<S> {
     paths: Paths,
     /// The beginning of a character whose end has not been written yet, per step and stream.
     split: BTreeMap<(StepId, &'static str), Vec<u8>>,
+    /// Why a line could not be written; the first one.
+    lost: Option<String>,
 }
 
 /// One line. Absent members are not written.
@@ -148,7 +150,7 @@ struct Note<'a> {
 
 impl<S: Surface> Lines<S> {
     pub fn new(surface: S) -> Self {
-        Self { surface, paths: Paths::default(), split: BTreeMap::new() }
+        Self { surface, paths: Paths::default(), split: BTreeMap::new(), lost: None }
     }
 
     /// What stands for the one step without a name.
@@ -183,6 +185,11 @@ impl<S: Surface> Lines<S> {
         self.write("plan", Plan { text })
     }
 
+    /// Why a line could not be written, if one could not.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
     /// Why nothing ran, or what went wrong after the last step.
     pub fn error(&mut self, message: &str, hints: &[String]) -> io::Result<()> {
         self.write("error", Fault { message, hints })
@@ -215,7 +222,11 @@ impl<S: Surface> Lines<S> {
     fn write(&mut self, event: &str, members: impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(&Line { version: VERSION, event, members }).map_err(io::Error::other)?;
         line.push(b'\n');
-        self.surface.output(&line)
+        let outcome = self.surface.output(&line);
+        if let (Err(fault), None) = (&outcome, &self.lost) {
+            self.lost = Some(fault.to_string());
+        }
+        outcome
     }
 
     /// Text goes out as text, anything else as base64; together the lines hold every byte in order.

@@ -131,6 +131,14 @@ impl<S: Surface> Teller<S> {
         }
     }
 
+    /// Why the report could not be written to standard output, if it could not. That of people goes elsewhere.
+    pub fn lost(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Json(lines) => lines.lost(),
+        }
+    }
+
     /// Why nothing ran. People are told by `main`.
     pub fn stopped(&mut self, problems: &[Complaint], exit: Exit) {
         if let Self::Json(lines) = self {

@@ -111,6 +111,7 @@ impl<S: Surface> Audience for Text<S> {
     }
 
     fn ended(&mut self, step: StepId, headline: &Headline, tail: &[u8]) {
+        self.tell_what_was_asked();
         let path = self.paths.of(step, headline);
         self.paths.forget(step);
         self.running.retain(|(running, _)| *running != step);
@@ -119,6 +120,9 @@ impl<S: Surface> Audience for Text<S> {
         }
         if headline.status != Status::Success && !headline.allowed_to_fail {
             self.failed.insert(step, words::circumstances(&path, headline, tail));
+        }
+        if self.talk == Talk::Verbose {
+            self.surface.say(&words::command_and_directory(headline));
         }
         if self.talk >= Talk::Normal {
             self.surface.say(&words::ended(&path, headline, self.talk == Talk::Verbose));

@@ -5,6 +5,7 @@ use crate::tree::{in_words, without_steps};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
 use step_engine::run::{Headline, Kind};
+use step_model::masking::MASK;
 use step_model::result::{Failure, FailureKind, Status};
 use step_model::value::{Data, Value};
 use step_payload::NotDone;
@@ -14,6 +15,9 @@ pub const GOOD: Style = AnsiColor::Green.on_default();
 pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
+
+/// How many lines of a script are shown.
+const FIRST_LINES: usize = 10;
 
 /// How many of the last lines of a failed step are shown.
 const LAST_LINES: usize = 10;
@@ -103,13 +107,7 @@ pub fn failure(message: &str, circumstances: Option<&str>) -> String {
 
 /// What is known about a step that failed: its path, command, directory and last lines.
 pub fn circumstances(path: &str, headline: &Headline, tail: &[u8]) -> String {
-    let mut text = format!("  step: {path}\n");
-    if !headline.command.is_empty() {
-        let _ = writeln!(text, "  command: {}", command(&headline.command));
-    }
-    if let Some(directory) = headline.work_dir.as_ref().and_then(Value::as_str) {
-        let _ = writeln!(text, "  directory: {}", plain(directory));
-    }
+    let mut text = format!("  step: {path}\n{}", command_and_directory(headline));
     let lines = last_lines(tail);
     if !lines.is_empty() {
         text.push_str("  last lines:\n");
@@ -118,6 +116,41 @@ pub fn circumstances(path: &str, headline: &Headline, tail: &[u8]) -> String {
         }
     }
     text
+}
+
+/// What was executed and where, as far as the step came. Nothing for a sequence.
+pub fn command_and_directory(headline: &Headline) -> String {
+    let mut text = String::new();
+    match headline.what {
+        _ if headline.command.is_empty() => {}
+        Kind::Script => script(&headline.command, &mut text),
+        _ => _ = writeln!(text, "  command: {}", command(&headline.command)),
+    }
+    if let Some(directory) = headline.work_dir.as_ref().and_then(Value::as_str) {
+        let _ = writeln!(text, "  directory: {}", plain(directory));
+    }
+    text
+}
+
+/// The first lines of a script as they stand.
+fn script(entries: &[Value], text: &mut String) {
+    let lines: Vec<String> = entries
+        .iter()
+        .map(|entry| if entry.holds_sensitive() { MASK } else { entry.as_str().unwrap_or_default() })
+        .flat_map(|entry| entry.lines().map(plain))
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    if let [line] = &lines[..] {
+        let _ = writeln!(text, "  script: {line}");
+        return;
+    }
+    text.push_str("  script:\n");
+    for line in lines.iter().take(FIRST_LINES) {
+        let _ = writeln!(text, "    {DIM}|{DIM:#} {line}");
+    }
+    if lines.len() > FIRST_LINES {
+        let _ = writeln!(text, "    {DIM}| and {} lines more{DIM:#}", lines.len() - FIRST_LINES);
+    }
 }
 
 /// `not done: the cache `objects` is not fetched; ...`
@@ -139,7 +172,7 @@ pub fn command(words: &[Value]) -> String {
             line.push(' ');
         }
         let text = match word.data() {
-            _ if word.holds_sensitive() => step_model::masking::MASK.to_owned(),
+            _ if word.holds_sensitive() => MASK.to_owned(),
             Data::String(text) => quoted(text),
             _ => quoted(&word.to_json().to_string()),
         };

@@ -98,9 +98,10 @@ fn of_source(source: &Source, path: Option<&str>, settings: &Settings, place: &P
         Recognised::GitlabPayload => {
             let here = here(settings, place);
             let translation = supply.until_complete(|values| {
-                step_payload::steps_of(&source.text, &here, values)
-                    .map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))
-                    .map(|translation| (translation.missing.clone(), translation))
+                let translation = step_payload::steps_of(&source.text, &here, values);
+                wanted(translation.map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))?, settings, |names| {
+                    place.absent(names)
+                })
             })?;
             Ok(of_translation(translation, source, title))
         }
@@ -193,7 +194,7 @@ fn pipeline_job(source: &Source, name: Option<&str>, settings: &Settings, place:
                 files.into_iter().map(|file| DocumentProblems { file: file.file, text: Some(file.text), problems: file.problems });
             NoJob::Problems(problems.collect())
         })?;
-        Ok::<_, NoJob>((translation.missing.clone(), translation))
+        wanted(translation, settings, |names| place.absent(names))
     })?;
     Ok(of_translation(translation, source, name))
 }
@@ -360,9 +361,17 @@ pub fn given_values(job: &Job) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// The ways out of what a job cannot do here, all of them.
-pub fn refusal(job: &Job) -> Option<Stop> {
-    let refused: Vec<Complaint> =
-        job.not_done.iter().filter(|part| part.refused).map(|part| Complaint::new(&part.what).with_hint(&part.way_out)).collect();
-    (!refused.is_empty()).then(|| Stop::all(Exit::BadInput, refused))
+/// What has to be asked for, unless the job cannot run here at all: then that comes first, with all ways out and all that would be asked for.
+fn wanted(
+    translation: Translation,
+    settings: &Settings,
+    supply_hint: impl Fn(&[String]) -> Option<Complaint>,
+) -> Result<(Vec<String>, Translation), NoJob> {
+    let refused = translation.not_done.iter().filter(|part| part.refused && !settings.dry_run);
+    let mut problems: Vec<Complaint> = refused.map(|part| Complaint::new(&part.what).with_hint(&part.way_out)).collect();
+    if problems.is_empty() {
+        return Ok((translation.missing.clone(), translation));
+    }
+    problems.extend(supply_hint(&translation.missing));
+    Err(Stop::all(Exit::BadInput, problems).into())
 }

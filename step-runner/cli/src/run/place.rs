@@ -1,6 +1,7 @@
 //! Where the program stands: what of its surroundings a job depends on, read once.
 
-use crate::exit::{Exit, Stop};
+use super::supply::all_missing;
+use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +37,12 @@ impl Place {
             }
         }
         Ok(place)
+    }
+
+    /// What would have to be given besides what is in the environment.
+    pub fn absent(&self, names: &[String]) -> Option<Complaint> {
+        let absent: Vec<String> = names.iter().filter(|name| !self.env.contains_key(*name)).cloned().collect();
+        (!absent.is_empty()).then(|| all_missing(&absent))
     }
 
     /// What a job inherits (agent.md E.4), with the log level that every step is told.

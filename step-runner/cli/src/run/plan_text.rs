@@ -101,7 +101,7 @@ fn action(action: &Action) -> String {
 
 fn script<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
-    format!("script: {}", lines.join("; "))
+    format!("$ {}", lines.join("; "))
 }
 
 /// A reference as a person would write it.

@@ -53,7 +53,7 @@ impl<'a> Supply<'a> {
             }
             let (found, absent) = self.look_for(wanted)?;
             if !absent.is_empty() && !self.only_shown {
-                return Err(all_missing(&absent).into());
+                return Err(Stop::all(Exit::BadInput, vec![all_missing(&absent)]).into());
             }
             if found.is_empty() {
                 self.missing = absent;
@@ -82,12 +82,13 @@ impl<'a> Supply<'a> {
     }
 }
 
-fn all_missing(names: &[String]) -> Stop {
+/// What is said about names for which there is no value.
+pub fn all_missing(names: &[String]) -> Complaint {
     let message = match names {
         [one] => format!("the value of `{one}` is not in the job: it was replaced by its name"),
         _ => format!("the values of `{}` are not in the job: they were replaced by their names", names.join("`, `")),
     };
-    Stop::bad_input(message).with_hint("give them in a file of NAME=VALUE lines, `--secrets FILE`, or in the environment")
+    Complaint::new(message).with_hint("give it in a file of NAME=VALUE lines, `--secrets FILE`, or in the environment")
 }
 
 /// The pairs of files: NAME=VALUE lines, or a JSON object of texts.

@@ -53,7 +53,7 @@ ok TIME  │  └─ inner
 failed TIME  └─ breaks: exec: exit status 9
 error: step "breaks": exec: exit status 9
   step: breaks
-  command: 'echo the reason; exit 9'
+  script: echo the reason; exit 9
   directory: HERE
   last lines:
     | the reason
@@ -94,7 +94,7 @@ steps:
   ./job: ./job
     greet: ../steps/greet
       exec: echo ${{ env.B }}
-    s: script: echo hi
+    s: $ echo hi
 directory:
   HERE
 job variables:

@@ -155,3 +155,15 @@ fn the_jobs_of_a_pipeline_are_named_when_none_is() {
     bench.run(&["run", ".gitlab-ci.yml"]).exits(2).says("which job of `.gitlab-ci.yml`?").says("hint: its jobs are `build`, `test`");
     bench.run(&["run", ".gitlab-ci.yml", "tset"]).exits(3).says("has no job `tset`").says("did you mean `test`?");
 }
+
+#[test]
+fn a_job_that_cannot_run_here_says_all_at_once() {
+    let bench = Bench::new();
+    let payload = serde_json::json!({
+        "id": 7, "token": "t", "job_info": {"name": "build"}, "image": {"name": "alpine:3"},
+        "variables": [{"key": "KEY", "value": "[MASKED KEY]", "masked": true}],
+        "steps": [{"name": "script", "script": ["echo $KEY"], "when": "on_success"}],
+    });
+    bench.file("job.json", payload.to_string());
+    bench.run(&["run", "job.json"]).exits(3).says("alpine:3").says("--ignore-image").says("the value of `KEY`").says("--secrets FILE");
+}

@@ -107,7 +107,7 @@ fn a_failure_is_kept_for_the_end() {
     let failure = text.failure_of(StepId(3)).expect("a failure");
     insta::assert_snapshot!(anstream::adapter::strip_str(failure).to_string(), @r"
     step: test
-    command: make
+    script: make
     directory: /w
     last lines:
       | one

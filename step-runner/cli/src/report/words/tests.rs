@@ -97,6 +97,22 @@ fn a_failure_shows_command_directory_and_last_lines() {
 }
 
 #[test]
+fn a_script_is_shown_line_by_line() {
+    let script =
+        |entries: &[Value]| Headline { what: Kind::Script, command: entries.to_vec(), work_dir: None, ..headline(Status::Failure) };
+    insta::assert_snapshot!(stripped(&command_and_directory(&script(&["make test".into()]))), @"  script: make test");
+    let two = script(&["make\n\nmake\ttest\n".into(), Value::from("pw").sensitive()]);
+    insta::assert_snapshot!(stripped(&command_and_directory(&two)), @r"
+    script:
+      | make
+      | make\ttest
+      | [MASKED]
+    ");
+    let long: String = (1..=12).map(|number| format!("line {number}\n")).collect();
+    assert!(stripped(&command_and_directory(&script(&[long.into()]))).ends_with("    | line 10\n    | and 2 lines more\n"));
+}
+
+#[test]
 fn what_is_said_around_a_job_is_one_line_each() {
     let part =
         NotDone { part: "cache", what: "the cache `k` is not fetched".into(), way_out: "fill `target` yourself".into(), refused: false };

@@ -58,7 +58,7 @@ fn a_plan_shows_what_would_run_and_no_values() {
       build: ./build
         compile: ./compile
           exec: go build ${{ env.X }}
-      test: script: set -e; make test
+      test: $ set -e; make test
       later: ./later (as it is now; read again when the run reaches it)
         exec: go build ${{ env.X }}
       far: https://host.example/a/b@v1 steps (read when the run reaches it)
