@@ -129,11 +129,13 @@ impl StreamMasker {
         }
     }
 
-    /// An occurrence that overlaps the mask written last belongs to it; any other waits for its own.
+    /// An occurrence that overlaps the mask written last belongs to it; any other waits for its own. So does one of which a quiet moment
+    /// showed the beginning behind that mask: without a mask in between, what was shown and what follows would join.
     fn add(&mut self, hit: Range<usize>) {
         self.hits.add(hit);
         if let [first] = self.hits.ranges.as_slice()
             && first.start < self.masked
+            && self.released <= self.masked
         {
             self.masked = self.masked.max(first.end);
             self.hits.ranges.clear();

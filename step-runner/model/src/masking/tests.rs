@@ -159,6 +159,17 @@ fn a_short_beginning_is_shown_when_it_is_quiet_and_the_rest_is_still_masked() {
 }
 
 #[test]
+fn what_a_quiet_moment_showed_is_parted_from_what_follows_by_a_mask() {
+    let (mut masker, mut out) = (StreamMasker::new(&secrets(&["bbbab"])), Vec::new());
+    for byte in b"bbbabbbabbab" {
+        masker.push(&[*byte], &mut out);
+        masker.quiet(&mut out);
+    }
+    masker.finish(&mut out);
+    assert!(!contains(&out, b"bbbab"), "{}", String::from_utf8_lossy(&out));
+}
+
+#[test]
 fn the_end_masks_a_beginning_but_shows_a_short_one() {
     let known = secrets(&["hunter2"]);
     assert_eq!(pieces(&known, "a hunte"), "a [MASKED]");
