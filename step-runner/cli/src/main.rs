@@ -14,6 +14,7 @@ mod tree;
 use clap::Parser;
 use command_line::{Color, Command, CommandLine};
 use exit::{Exit, Stop};
+use report::words::plain;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -44,17 +45,17 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// An error as a person reads it: what, why, and the way out.
+/// An error as a person reads it: what, why, and the way out. What was typed may be a part of it, and a terminal obeys none of it.
 fn complaint(error: &anyhow::Error) -> String {
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let Some(stop) = error.downcast_ref::<Stop>() else {
-        return format!("{red}error{red:#}: {error:#}\n");
+        return format!("{red}error{red:#}: {}\n", plain(&format!("{error:#}")));
     };
     let mut text = String::new();
     for problem in &stop.problems {
-        text.push_str(&format!("{red}error{red:#}: {}\n", problem.message));
+        text.push_str(&format!("{red}error{red:#}: {}\n", plain(&problem.message)));
         for hint in &problem.hints {
-            text.push_str(&format!(" hint: {hint}\n"));
+            text.push_str(&format!(" hint: {}\n", plain(hint)));
         }
     }
     text

@@ -10,7 +10,7 @@ use super::source::{self, Source};
 use super::supply::Supply;
 use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use step_engine::resolve::DocumentProblems;
 use step_model::diagnostic::Problem;
@@ -33,7 +33,7 @@ pub struct Job {
     /// The job is one step without a name.
     pub is_wrapped: bool,
     /// The one step runs this definition, which no reference can name: it came from standard input or as protobuf text.
-    pub definition: Option<Arc<StepDocument>>,
+    pub definition: Option<LooseDefinition>,
     pub not_done: Vec<NotDone>,
     /// The commit that the job was made for.
     pub commit: Option<String>,
@@ -43,6 +43,14 @@ pub struct Job {
     pub missing: Vec<String>,
     /// Warnings about what was read.
     pub warnings: Vec<DocumentProblems>,
+}
+
+/// A definition that no reference names.
+#[derive(Debug)]
+pub struct LooseDefinition {
+    pub document: Arc<StepDocument>,
+    /// What its own references are relative to: the directory of its file. `None`: that of the job.
+    pub dir: Option<PathBuf>,
 }
 
 /// Why there is no job.
@@ -230,7 +238,7 @@ fn of_definition(text: &str) -> Result<Job, NoJob> {
     let problems = DocumentProblems { file: "standard input".into(), text: Some(text.into()), problems: reading.problems };
     let Some(document) = reading.document else { return Err(NoJob::Problems(vec![problems])) };
     let mut job = one_step(reference::directory("."), "standard input");
-    job.definition = Some(document);
+    job.definition = Some(LooseDefinition { document, dir: None });
     job.warnings.extend(Some(problems).filter(|problems| !problems.problems.is_empty()));
     Ok(job)
 }
@@ -240,7 +248,7 @@ fn of_definition_text(file: &Path) -> Result<Job, NoJob> {
     let document = step_client::wire::definition::read_text(&source.text)
         .map_err(|fault| Stop::bad_input(format!("`{}` is no definition: {fault}", source.name)))?;
     let mut job = one_step(reference::file(&source.name), &source.name);
-    job.definition = Some(Arc::new(document));
+    job.definition = Some(LooseDefinition { document: Arc::new(document), dir: file.parent().map(Path::to_path_buf) });
     Ok(job)
 }
 
@@ -291,7 +299,7 @@ fn add_settings(job: &mut Job, settings: &Settings, place: &Place, supply: &Supp
     let files = super::supply::read_pairs(&settings.env_files)?;
     if job.is_wrapped {
         let spec = match &job.definition {
-            Some(document) => Some(document.spec.clone()),
+            Some(definition) => Some(definition.document.spec.clone()),
             None => spec_of(job, place),
         };
         let Some(step) = job.step() else { return Ok(()) };

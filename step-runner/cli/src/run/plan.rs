@@ -52,8 +52,11 @@ pub fn resolve(
     provenance: bool,
 ) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
     let Some(definition) = &job.definition else { return definitions::resolve(job.request.steps.clone(), build_dir, provenance) };
-    let (planned, problems) = definitions::resolve(Arc::new(with_all_inputs(definition)), build_dir, provenance)?;
-    let planned = Arc::new(PlannedDocument { document: definition.clone(), ..(*planned).clone() });
+    let dir = Path::new(build_dir).join(definition.dir.as_deref().unwrap_or(Path::new("")));
+    let dir = dir.to_string_lossy();
+    let dir = dir.strip_suffix('/').filter(|dir| !dir.is_empty()).unwrap_or(&dir);
+    let (planned, problems) = definitions::resolve(Arc::new(with_all_inputs(&definition.document)), dir, provenance)?;
+    let planned = Arc::new(PlannedDocument { document: definition.document.clone(), ..(*planned).clone() });
     let root = PlannedDocument {
         document: job.request.steps.clone(),
         dir: build_dir.into(),

@@ -135,6 +135,10 @@ fn a_definition_may_be_protobuf_text() {
     let bench = Bench::new();
     bench.file("d.txtpb", "type: exec\nexec { command: \"echo\" command: \"from text\" }\n");
     bench.run(&["run", "--text-proto-step-file", "d.txtpb"]).exits(0).prints("from text\n");
+    bench.file("elsewhere/greet/step.yml", crate::bench::GREET);
+    let steps = "type: steps\nsteps { name: \"a\" step { protocol: local path: \".\" path: \"greet\" filename: \"step.yml\" } }\n";
+    bench.file("elsewhere/d.txtpb", steps);
+    bench.run(&["run", "--text-proto-step-file", "elsewhere/d.txtpb"]).exits(0).prints("ann is 1");
     bench.file("bad.txtpb", "type: {");
     bench.run(&["run", "--text-proto-step-file", "bad.txtpb"]).exits(3).says("`bad.txtpb` is no definition");
 }
