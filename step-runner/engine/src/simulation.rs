@@ -212,3 +212,24 @@ fn the_invariants_hold_in_ten_thousand_random_jobs() {
         assert!(count >= 300, "{what} happened {count} times only: the simulation does not look there");
     }
 }
+
+/// A host that keeps no promise at all.
+#[test]
+fn any_event_at_any_time_is_legal() {
+    for seed in 0..5_000 {
+        let _guard = SeedOnPanic(seed);
+        let mut dice = Dice::new(seed);
+        let mut watch = Watch::default();
+        let (mut run, effects) = Run::start(job::plan(&mut dice), Seed(seed), at(0));
+        watch.check(&run, &effects);
+        let mut now = 0;
+        for _ in 0..60 {
+            now += dice.below(3_000);
+            let effects = run.on(host::any_event(&mut dice), host::moment(now));
+            watch.check(&run, &effects);
+        }
+        if run.is_finished() {
+            watch.check_tree(&run);
+        }
+    }
+}

@@ -221,3 +221,23 @@ fn xpt_05_an_array_cannot_be_exported() {
 fn xpt_07_a_large_number_has_no_exponent() {
     assert_eq!(export("1e21"), "1000000000000000000000");
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(content: Vec<u8>) {
+        let _ = outputs(&content, &declared(A));
+        let _ = exports(&content);
+        let _ = delegated_outputs(&content);
+    }
+
+    #[test]
+    fn what_is_written_as_json_is_read_back(name in ".+", text: String, number in -1e15..1e15_f64) {
+        let line = |value: serde_json::Value| serde_json::json!({"name": name, "value": value}).to_string() + "\n";
+        let spec = |kind| declared(&[(&name, kind)]);
+        proptest::prop_assert_eq!(&outputs(line(text.clone().into()).as_bytes(), &spec(Kind::String)).unwrap()[&*name], &Value::from(text.clone()));
+        proptest::prop_assert_eq!(&outputs(line(number.into()).as_bytes(), &spec(Kind::Number)).unwrap()[&*name], &Value::from(number));
+        proptest::prop_assert_eq!(&exports(line(text.clone().into()).as_bytes()).unwrap()[&*name], &Value::from(text));
+        let exported = exports(line(number.into()).as_bytes()).unwrap()[&*name].as_str().unwrap().parse::<f64>().unwrap();
+        proptest::prop_assert_eq!(exported, number);
+    }
+}

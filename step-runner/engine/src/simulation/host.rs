@@ -289,6 +289,27 @@ fn export(dice: &mut Dice) -> FileContent {
     FileContent::Bytes(text.into())
 }
 
+/// Whatever comes to mind.
+pub(super) fn any_event(dice: &mut Dice) -> Event {
+    #[expect(clippy::cast_possible_truncation, reason = "below eight")]
+    let number = dice.below(8) as u32;
+    let step = StepId(number);
+    match dice.below(30) {
+        0..=5 => Event::FilesPrepared { step },
+        6 => Event::FilesNotPrepared { step, fault: "no space left on device".into() },
+        7 => Event::Spawned { step },
+        8 => Event::NotSpawned { step, fault: SpawnFault { kind: SpawnFaultKind::Step, message: "no".into() } },
+        9..=15 => Event::Exited { step, exit: Exit::Code(0), usage: Usage::default() },
+        16 => Event::Exited { step, exit: Exit::Signal(9), usage: Usage::default() },
+        17..=21 => Event::Outputs { step, output: output(dice, None), export: export(dice) },
+        22..=25 => Event::Loaded { load: LoadId(number), outcome: load_outcome(dice) },
+        26 => Event::Cancel,
+        27 if dice.percent(20) => Event::CancelNow,
+        28 if dice.percent(20) => Event::LogFailed { fault: "full".into() },
+        _ => Event::Woken,
+    }
+}
+
 fn not_found() -> LoadFault {
     LoadFault { kind: LoadFaultKind::NotFound, message: "loading file: not there".into() }
 }
