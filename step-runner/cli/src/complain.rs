@@ -38,6 +38,10 @@ pub fn shown(problem: &Problem, file: &str, text: Option<&str>, strict: bool) ->
     if let Some(Excerpt::Part(part)) = &excerpt {
         group = group.element(Level::NOTE.message(part.as_str()));
     }
+    if excerpt.is_none() && name.is_empty() {
+        let hint = hint.map(|hint| format!(" hint: {hint}\n")).unwrap_or_default();
+        return Renderer::styled().render(&[group]) + "\n" + &hint;
+    }
     if let Some(hint) = &hint {
         group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
     }
@@ -150,6 +154,13 @@ mod tests {
           |
           = hint: write a line `---`, and then `exec:` or `run:`; a step that takes and gives nothing has `{}` as its first document
         ");
+    }
+
+    #[test]
+    fn a_problem_without_a_text_is_two_lines() {
+        let problem = Problem::warning("code", "it is odd", None).with_hint("make it even");
+        let shown = anstream::adapter::strip_str(&shown(&problem, "", None, false)).to_string();
+        assert_eq!(shown, "warning: it is odd\n hint: make it even\n");
     }
 
     #[test]

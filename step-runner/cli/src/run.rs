@@ -48,6 +48,7 @@ use step_client::wire::result::{Format, Redaction, Writing};
 use step_engine::resolve::DocumentProblems;
 use step_engine::run::{Run, Seed};
 use step_model::diagnostic::Verdict;
+use step_model::document::lint;
 use step_model::masking::Secrets;
 use step_model::plan::{Plan, PlannedDocument};
 use step_model::result::{ResultTree as _, StepId};
@@ -121,9 +122,18 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
         teller.problems(&near(problems, place));
         Stop::told(Exit::BadInput)
     })?;
-    let warnings: Vec<DocumentProblems> = job.warnings.iter().cloned().chain(problems).collect();
+    let warnings: Vec<DocumentProblems> = job.warnings.iter().cloned().chain(problems).chain(variables_in_scripts(&job, place)).collect();
     tell_warnings(near(warnings, place), settings, teller)?;
     Ok(PreparedJob { job, secrets, root, directories })
+}
+
+/// Job variables are not in the environment of a script, which surprises people.
+fn variables_in_scripts(job: &Job, place: &Place) -> Option<DocumentProblems> {
+    let is_variable = |name: &str| job.request.variables.iter().any(|variable| *variable.key == *name);
+    let environment = place.process_env(None).unwrap_or_default();
+    let is_in_environment = |name: &str| job.request.env.contains_key(name) || environment.contains_key(name);
+    let problems = lint::job_variables_in_scripts(&job.request.steps, &is_variable, &is_in_environment);
+    (!problems.is_empty()).then(|| DocumentProblems { file: "".into(), text: None, problems })
 }
 
 /// Files by their names from where the person is.

@@ -46,14 +46,16 @@ struct Declaration {
 impl<'t> Reader<'t> {
     /// `None` when it cannot be known what the step takes and gives.
     pub(super) fn spec(&mut self, root: &Node<'t>, is_alone: bool) -> Option<Spec> {
-        if let Some(second) = ["exec", "run", "steps"].into_iter().find(|key| root.get(key).is_some()) {
+        let of_second = |(key, _): &&(Node<'t>, Node<'t>)| key.source_text().is_some_and(|key| matches!(key, "exec" | "run" | "steps"));
+        if let Some((key, _)) = root.as_map().and_then(|entries| entries.iter().find(of_second)) {
+            let second = key.source_text().unwrap_or_default();
             let hint = if is_alone {
                 "a definition has two documents: put `{}` and a line `---` before it"
             } else {
                 "the two documents are in the wrong order: `spec:` comes first"
             };
             let message = format!("field {second} not found in type schema.Spec: the first document holds nothing but `spec`");
-            self.error_with_hint("documents-out-of-order", root, message, hint);
+            self.error_with_hint("documents-out-of-order", key, message, hint);
             return None;
         }
         if root.is_null() {
