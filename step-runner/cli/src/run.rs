@@ -136,11 +136,16 @@ fn variables_in_scripts(job: &Job, place: &Place) -> Option<DocumentProblems> {
     (!problems.is_empty()).then(|| DocumentProblems { file: "".into(), text: None, problems })
 }
 
-/// Files by their names from where the person is.
+/// Files by their names from where the person is, and messages without the level that nobody wrote.
 fn near(mut files: Vec<DocumentProblems>, place: &Place) -> Vec<DocumentProblems> {
     for file in &mut files {
         if let Some(name) = file.file.strip_prefix(&*place.dir).and_then(|name| name.strip_prefix('/')) {
             file.file = name.into();
+        }
+        for problem in &mut file.problems {
+            if let Some(message) = problem.message.strip_prefix("step \"\": ") {
+                problem.message = message.to_owned();
+            }
         }
     }
     files
