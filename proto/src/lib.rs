@@ -33,7 +33,7 @@ pub fn message(name: &str) -> Option<MessageDescriptor> {
 mod tests {
     use super::*;
 
-    /// Name and number of every field, as `observed.md` S 1.1 gives them for GitLab's, and the decisions for ours.
+    /// Name and number of every field, as GitLab's program describes itself, and docs/reference/result.md for ours.
     fn fields(name: &str) -> String {
         let fields = message(name).unwrap().fields().map(|field| (field.number(), field.json_name().to_owned())).collect::<Vec<_>>();
         let mut sorted = fields;

@@ -109,6 +109,38 @@ fn every_rust_file_says_what_it_is() {
     assert!(silent.is_empty(), "a file starts with a sentence that says what it is: {silent:#?}");
 }
 
+#[test]
+fn comments_name_only_documents_and_sections_that_exist() {
+    let original = repository::read("docs/reference/original.md");
+    let exists = |section: &str| original.contains(&format!("\n### {section} ")) || original.contains(&format!("\n## {section}. "));
+    let mut wrong = Vec::new();
+    for file in repository::rust_files() {
+        for (number, line) in file.text.lines().enumerate() {
+            let mut complain = |what: &str| wrong.push(format!("{}:{}: {what}", file.path, number + 1));
+            for named in line.split("original.md ").skip(1).filter_map(section_of) {
+                if !exists(&named) {
+                    complain(&format!("original.md has no section {named}"));
+                }
+            }
+            // Put together here, so that this file does not name what is not there.
+            for gone in ["agent", "observed", "decisions", "runner"] {
+                if line.contains(&[gone, ".md"].concat()) {
+                    complain(&format!("there is no {gone}.md"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// `C.7`, `0.1`, `S 2.3`: the section at the beginning of a text, if it begins with one.
+fn section_of(text: &str) -> Option<String> {
+    let mut words = text.split([' ', ',', ')', ';', ':']);
+    let first = words.next()?.trim_end_matches('.');
+    let section = if first == "S" { format!("S {}", words.next()?.trim_end_matches('.')) } else { first.to_owned() };
+    section.starts_with(|c: char| c.is_ascii_uppercase() || c == '0').then_some(section)
+}
+
 /// The names of all test functions of the workspace and where each stands.
 fn test_names() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();

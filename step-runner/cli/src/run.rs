@@ -318,7 +318,7 @@ impl Execution<'_> {
     }
 }
 
-/// A result that could not be written: ours is a promise, theirs is said and no more (agent.md F.4).
+/// A result that could not be written: ours is a promise, theirs is said and no more (original.md F.4).
 enum Unwritten {
     Ours(Stop),
     Theirs(Stop),

@@ -51,7 +51,7 @@ pub struct Process {
     /// To be created empty before the process starts. `None`: no expression of the step names its files, so nobody can know where they are;
     /// none are created, and none are read.
     pub files: Option<StepFiles>,
-    /// The shell is chosen by the host, and the command is what the script needs (agent.md F.5).
+    /// The shell is chosen by the host, and the command is what the script needs (original.md F.5).
     pub script: Option<Script>,
 }
 

@@ -1,4 +1,4 @@
-//! What a step writes into its output and export files becomes outputs and exports (agent.md D.3 to D.5).
+//! What a step writes into its output and export files becomes outputs and exports (original.md D.3 to D.5).
 //!
 //! One JSON object per line, `{"name": ..., "value": ...}`; no limit on the length of a line.
 

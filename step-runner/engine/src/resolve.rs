@@ -17,7 +17,7 @@ use step_model::plan::{PlannedDocument, Provenance};
 use step_model::reference::{Digest, LocalReference, StepReference};
 use step_model::result::{Failure, FailureKind};
 
-/// How deep steps may nest (decisions: depth).
+/// How deep steps may nest (compatibility.md, limits).
 pub const MAXIMUM_NESTING: usize = 64;
 
 /// A document on its way to a plan.

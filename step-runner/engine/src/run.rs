@@ -194,7 +194,7 @@ impl Run {
     }
 
     /// Whether what the original does not check (types, sensitive values, outputs of sequences) is an error in this document, or a warning
-    /// because it runs there (agent.md K.1, 4 and 5).
+    /// because it runs there (compatibility.md).
     fn refuses_oddities(&self, planned: &PlannedDocument) -> bool {
         let oddity = interface::oddity(planned.document.dialect, !planned.file.is_empty());
         self.plan.strict || oddity == Verdict::Error

@@ -16,7 +16,7 @@ use step_model::masking::{Secrets, StreamMasker};
 /// Each measured often, and the best taken: the machine has other things to do.
 const ROUNDS: usize = 9;
 const TEXT: usize = 16 << 20;
-/// The masked path of a log (decisions).
+/// The masked path of a log.
 const GOAL: f64 = 200.0;
 
 fn main() {

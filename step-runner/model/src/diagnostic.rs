@@ -103,7 +103,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// How bad a problem is (agent.md 0.3).
+/// How bad a problem is (original.md 0.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It runs as it does in the original, and the log says so. An error with `--strict`.

@@ -1,6 +1,6 @@
 //! What a definition file says, once it has been read and checked: `StepDocument` cannot be wrong.
 //!
-//! Source: agent.md A (GitLab step-runner, `schema/v1`).
+//! Source: original.md A (GitLab step-runner, `schema/v1`).
 
 pub mod interface;
 pub mod lint;
@@ -17,7 +17,7 @@ use crate::value::{Kind, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which of the two languages a document is written in (agent.md 0.1).
+/// Which of the two languages a document is written in (original.md 0.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// `step.yml` of v0.12.

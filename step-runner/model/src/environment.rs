@@ -1,4 +1,4 @@
-//! Who sees which environment variable: scopes over exports over the request over the process (agent.md E.2).
+//! Who sees which environment variable: scopes over exports over the request over the process (original.md E.2).
 //!
 //! ```text
 //! definition env > invocation env > env of each enclosing sequence   Scope: a chain that shares its tail
@@ -67,7 +67,7 @@ impl Environment {
         Self { base, exports: BTreeMap::new(), version: Version::default(), current }
     }
 
-    /// Sets a variable for every later look, at any depth, where no scope sets it (agent.md E.3, without the original's snapshot: K.1, 13).
+    /// Sets a variable for every later look, at any depth, where no scope sets it (original.md E.3, without the original's snapshot).
     pub fn export(&mut self, name: &Arc<str>, value: Value) {
         self.version.0 += 1;
         match self.current.binary_search_by(|(key, _)| key.cmp(name)) {
@@ -133,7 +133,7 @@ fn flattened(innermost: Option<&Arc<Scope>>) -> BTreeMap<&Arc<str>, &Value> {
     all
 }
 
-/// How the program was called, which decides what it passes on of its own environment (agent.md E.4).
+/// How the program was called, which decides what it passes on of its own environment (original.md E.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryPoint {
     Serve,

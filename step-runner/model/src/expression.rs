@@ -1,4 +1,4 @@
-//! Expressions `${{ }}`: the language Moa in both dialects (agent.md C).
+//! Expressions `${{ }}`: the language Moa in both dialects (original.md C).
 //!
 //! ```text
 //! source --lex, parse--> parts: text, and trees of expressions     once, when a document is read
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Nothing here panics or recurses deeper than 64 levels, whatever the text. The dialect decides what v0.12 and Moa disagree about:
-//! the text of arrays, objects and null, dotted paths, `\${{`, and what the errors say (agent.md 0.1).
+//! the text of arrays, objects and null, dotted paths, `\${{`, and what the errors say (original.md 0.1).
 
 mod compare;
 mod dotted;
@@ -144,7 +144,7 @@ impl Template {
     }
 
     /// Where `\${{` stands in a text of the steps dialect: a backslash and a value there, a literal `${{` in the functions dialect.
-    /// In bytes. Each deserves a warning (agent.md 0.1).
+    /// In bytes. Each deserves a warning (original.md 0.1).
     pub fn ambiguous_escapes(&self) -> Vec<usize> {
         let Some(parts) = self.parts.as_deref().filter(|_| self.dialect == Dialect::Steps) else { return Vec::new() };
         let ends = parts.windows(2).filter_map(|pair| match pair {
@@ -201,7 +201,7 @@ pub fn evaluate_expression(text: &str, dialect: Dialect, scope: &dyn Scope) -> R
     Evaluation { source: text, dialect, scope }.whole(&node).map_err(|fault| fault.explain(text, dialect, scope))
 }
 
-/// Whether `${{ ... }}` stands on one line of the text: a reference that holds it is dynamic (agent.md A.5, rule 1).
+/// Whether `${{ ... }}` stands on one line of the text: a reference that holds it is dynamic (original.md A.5, rule 1).
 pub fn holds_expression(text: &str) -> bool {
     text.split('\n').any(|line| line.split_once("${{").is_some_and(|(_, rest)| rest.contains("}}")))
 }

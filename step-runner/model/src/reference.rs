@@ -1,6 +1,6 @@
 //! Where a step comes from: a directory, a Git revision, an image, the program itself, or a text that is only known at run time.
 //!
-//! Source: agent.md A.5 (GitLab step-runner, `schema/v1/short_reference.go`, and the functions documentation).
+//! Source: original.md A.5 (GitLab step-runner, `schema/v1/short_reference.go`, and the functions documentation).
 
 mod short;
 

@@ -92,7 +92,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Numbers as on the wire (decisions: field 1004).
+/// Numbers as on the wire (docs/reference/result.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     StepFailure = 1,

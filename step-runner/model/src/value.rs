@@ -37,7 +37,7 @@ pub enum Kind {
     Struct,
 }
 
-/// Values nest at most this deep (decisions: protobuf readers stop at 100 levels, three to an object).
+/// Values nest at most this deep (compatibility.md, limits: protobuf readers stop at 100 levels, three to an object).
 pub const MAXIMUM_DEPTH: usize = 32;
 
 impl Value {

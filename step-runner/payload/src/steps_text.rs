@@ -1,6 +1,6 @@
 //! The text of `steps` in a run request, as GitLab's runner writes it: an empty header, and the list under `run`.
 //!
-//! Source: GitLab Runner, `steps/steps.go` (agent.md B.3): the keys of an item in the order of its struct, four spaces to a level.
+//! Source: GitLab Runner, `steps/steps.go` (original.md B.3): the keys of an item in the order of its struct, four spaces to a level.
 
 use serde_json::{Map, Value};
 use step_model::diagnostic::Problem;

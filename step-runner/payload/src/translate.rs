@@ -1,6 +1,6 @@
 //! A job becomes steps: its own, and around them what GitLab's runner does before and after.
 //!
-//! The order is that of runner.md G.6: services, checkout, caches, artifacts of earlier jobs, the job's own steps, `after_script`, caches, artifacts.
+//! In this order: services, checkout, caches, artifacts of earlier jobs, the job's own steps, `after_script`, caches, artifacts.
 
 mod own_steps;
 mod surroundings;

@@ -1,6 +1,6 @@
 //! The shell that runs scripts, and the text it gets.
 //!
-//! Source: agent.md F.5; for the scripts of a GitLab job the script that GitLab Runner generates (`shells/bash.go`).
+//! Source: original.md F.5; for the scripts of a GitLab job the script that GitLab Runner generates (`shells/bash.go`).
 
 use std::borrow::Cow;
 use std::fmt::Write;

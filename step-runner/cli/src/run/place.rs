@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use step_model::value::Value;
 
-/// Variables of a pipeline that this program itself may be a part of: a job never sees them (observed.md S 2.5).
+/// Variables of a pipeline that this program itself may be a part of: a job never sees them (original.md S 2.5).
 const NOT_PASSED_ON: [&str; 4] = ["CI_", "GITLAB_", "FF_", "DOCKER_ENV_"];
 
 /// The process as it was started.
@@ -45,7 +45,7 @@ impl Place {
         (!absent.is_empty()).then(|| all_missing(&absent))
     }
 
-    /// What a job inherits (agent.md E.4), with the log level that every step is told.
+    /// What a job inherits (original.md E.4), with the log level that every step is told.
     /// # Errors
     /// The log level is none, in the original's words.
     pub fn process_env(&self, log_level: Option<&str>) -> Result<BTreeMap<Arc<str>, Value>, Stop> {

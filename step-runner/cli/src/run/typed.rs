@@ -1,6 +1,6 @@
 //! The command line of `run` as it was typed; nothing is checked here but the spelling of the flags.
 //!
-//! GitLab's own flags stand in a group of their own (observed.md S 2.1): they work as they do there.
+//! GitLab's own flags stand in a group of their own (original.md S 2.1): they work as they do there.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ pub use compile::{compile, compile_step, environment};
 pub use parse::{DefinitionFault, document_of, environment_of, step_of};
 pub use text::{TextFault, read_text};
 
-/// The file that a reference means when it names none (agent.md A.5).
+/// The file that a reference means when it names none (original.md A.5).
 const STEP_FILE: &str = "step.yml";
 /// The same in the functions dialect.
 const FUNCTION_FILE: &str = "func.yml";

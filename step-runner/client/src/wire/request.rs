@@ -1,6 +1,6 @@
 //! Run requests: read from protobuf JSON or a message, checked with every problem at once, and written back.
 //!
-//! Source: agent.md H.3 and observed.md S 2.3. Fields that are not known are said and skipped.
+//! Source: original.md S 2.3. Fields that are not known are said and skipped.
 
 mod check;
 mod locate;
@@ -19,7 +19,7 @@ use step_model::diagnostic::{Lines, Problem};
 use step_model::document::Dialect;
 use step_model::request::RunRequest;
 
-/// The largest request, in bytes (decisions: messages up to 64 MiB).
+/// The largest request, in bytes (compatibility.md, limits).
 pub const MAXIMUM_SIZE: usize = 64 << 20;
 
 /// A run request has few levels; those of its steps are in a text.

@@ -1,6 +1,6 @@
 //! Result trees as protobuf JSON and text format, node by node, and read back.
 //!
-//! Names, order and omissions are those of GitLab's report (observed.md S 2.7): one line without blanks, fields by number, zero values absent.
+//! Names, order and omissions are those of GitLab's report (original.md S 2.7): one line without blanks, fields by number, zero values absent.
 
 mod message;
 mod owned;

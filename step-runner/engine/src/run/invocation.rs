@@ -1,4 +1,4 @@
-//! The checks between a definition that is at hand and a step that begins, in the order of the original (agent.md F.2): unknown inputs, input
+//! The checks between a definition that is at hand and a step that begins, in the order of the original (original.md F.2): unknown inputs, input
 //! expansion, environment expansion, missing inputs; then what the original does not check: types, and where sensitive values go.
 
 use crate::run::Run;
@@ -80,7 +80,7 @@ pub struct MissingInput(pub Arc<str>);
 /// What the script step accepts: `script`, a text.
 static SCRIPT: LazyLock<Spec> = LazyLock::new(|| Spec { inputs: vec![required("script", Kind::String)], outputs: Outputs::default() });
 
-/// What `builtin://script_legacy` accepts (agent.md B.4).
+/// What `builtin://script_legacy` accepts (original.md B.4).
 static SCRIPT_LEGACY: LazyLock<Spec> = LazyLock::new(|| {
     let switches = ["debug_trace", "posix_escape", "check_for_errors", "trace_sections"];
     let switches = switches.map(|name| with_default(required(name, Kind::Boolean), Value::from(false)));
@@ -120,7 +120,7 @@ impl Run {
         callee: Callee,
         file_number: u32,
     ) -> Result<Checked, LoadError> {
-        // A script has files of its own, although its text belongs to the caller's document: else it could not export (agent.md K.1, 12).
+        // A script has files of its own, although its text belongs to the caller's document: else it could not export (compatibility.md).
         let scope =
             if callee.is_script() { ExpressionScope::with_files(self, caller, file_number) } else { ExpressionScope::of(self, caller) };
         let mut warnings = Vec::new();

@@ -35,7 +35,7 @@ impl From<StepError> for Failure {
 
 /// Set to the work directory, as the original does.
 static PWD: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("PWD"));
-/// Asks the writer of a whole result to keep our own fields (decisions: the streams of `run`).
+/// Asks the writer of a whole result to keep our own fields (docs/reference/result.md).
 static RESULT_FIELDS: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("STEP_RUNNER_RESULT_FIELDS"));
 
 impl Run {

@@ -1,4 +1,4 @@
-//! What the names in an expression stand for, at one place of a run (agent.md C.2 and C.3).
+//! What the names in an expression stand for, at one place of a run (original.md C.2 and C.3).
 
 use crate::run::Run;
 use crate::run::frame::Frame;

@@ -204,7 +204,7 @@ impl Run {
         self.end_step(failure, now);
     }
 
-    /// What a sequence gives. One that failed gives what it came to, without a word about the rest (agent.md K.1, 42).
+    /// What a sequence gives. One that failed gives what it came to, without a word about the rest (compatibility.md).
     fn sequence_outputs(
         &self,
         frame: &Frame,
@@ -338,7 +338,7 @@ fn is_allowed(allow: &AllowFailure, kind: FailureKind, exit: Option<crate::event
     }
 }
 
-/// The value of `CI_JOB_STATUS` that `after_script` sees (runner.md G.5).
+/// The value of `CI_JOB_STATUS` that `after_script` sees (GitLab Runner v19.4, `functions/concrete`).
 fn job_status(frame: &Frame) -> &'static str {
     let kind = match (&frame.failure, frame.stop) {
         (Some(failed), _) => failed.failure.kind,

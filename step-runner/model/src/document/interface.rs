@@ -85,7 +85,7 @@ pub fn check_reads(sequence: &Sequence, callees: &[Option<&Spec>], oddity: Verdi
 }
 
 /// How bad it is what the original lets pass because nobody looks: types of inputs and outputs, names that occur twice or have no value.
-/// In a file of the functions dialect it is an error. Elsewhere it runs there, if not to its end, so it runs here (agent.md K.1 4, 5, 14).
+/// In a file of the functions dialect it is an error. Elsewhere it runs there, if not to its end, so it runs here (compatibility.md).
 pub fn oddity(dialect: Dialect, is_file: bool) -> Verdict {
     if is_file && dialect == Dialect::Functions { Verdict::Error } else { Verdict::Warning }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an expression can read from, in both dialects (agent.md C.2, C.7).
+/// What an expression can read from, in both dialects (original.md C.2, C.7).
 const CONTEXTS: [&str; 10] = ["env", "vars", "job", "inputs", "steps", "func_dir", "step_dir", "work_dir", "output_file", "export_file"];
 
 /// What is known of the names that an expression at one place can read.
@@ -45,7 +45,7 @@ pub(super) fn unknown_names(template: &Template, around: &Surroundings) -> Vec<U
     template.paths().into_iter().filter_map(|path| around.unknown(path)).collect()
 }
 
-/// The first value that becomes a part of a script's text: whoever chooses it can run commands (agent.md K.1 40).
+/// The first value that becomes a part of a script's text: whoever chooses it can run commands (compatibility.md).
 pub(super) fn injected(script: &Template) -> Option<Finding> {
     let paths = script.paths();
     let from_outside = |path: &&Path| matches!(&*path.parts[0], "inputs" | "steps" | "vars" | "job");
@@ -60,7 +60,7 @@ pub(super) fn injected(script: &Template) -> Option<Finding> {
     })
 }
 
-/// Job variables that a script names as if they were in its environment, where they are not (agent.md K.1 28).
+/// Job variables that a script names as if they were in its environment, where they are not (compatibility.md).
 pub fn job_variables_in_scripts(
     document: &StepDocument,
     is_variable: &dyn Fn(&str) -> bool,

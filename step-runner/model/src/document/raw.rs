@@ -1,6 +1,6 @@
 //! The YAML as it was written, both dialects, read into a document with every problem at once.
 //!
-//! Source: agent.md A.1 to A.6 and observed.md 2.3 and 2.4 (GitLab step-runner, `schema/v1`).
+//! Source: original.md A.1 to A.6, S 2.3 and S 2.4 (GitLab step-runner, `schema/v1`).
 
 mod definition;
 mod invocation;
@@ -57,7 +57,7 @@ impl Reading {
     }
 }
 
-/// Reads a definition file: two YAML documents. The file's name (or path) decides the dialect, with the rule of agent.md 0.1.
+/// Reads a definition file: two YAML documents. The file's name (or path) decides the dialect, with the rule of original.md 0.1.
 pub fn read(text: &str, file_name: &str) -> Reading {
     let name = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
     read_documents(text, (name == "func.yml").then_some(Dialect::Functions), true)

@@ -1,6 +1,6 @@
 //! JSON Schemas of the files (draft 2020-12), strict: a key that reading would only warn about is refused. For editors.
 //!
-//! Source: agent.md A.1 to A.5 and B.1; the two dialects and a job's `run` differ in a few keys, so the schemas are put together here.
+//! Source: original.md A.1 to A.5 and B.1; the two dialects and a job's `run` differ in a few keys, so the schemas are put together here.
 
 use super::Dialect;
 use serde_json::{Value as Json, json};

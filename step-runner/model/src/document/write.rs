@@ -1,6 +1,6 @@
 //! Documents as text, as the original writes them: indented by four, struct keys in alphabetical order, empty keys left out.
 //!
-//! Source: agent.md A.1 (`WriteSteps`, Go's yaml.v3). A document that was written so is read and written again byte for byte.
+//! Source: original.md A.1 (`WriteSteps`, Go's yaml.v3). A document that was written so is read and written again byte for byte.
 
 mod emit;
 

@@ -1,4 +1,4 @@
-//! Any two values compare (agent.md C.7). Marks play no part.
+//! Any two values compare (original.md C.7). Marks play no part.
 
 use crate::value::{Data, Object, Value};
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
-//! The dotted path of v0.12 (agent.md C.1): text between `${{` and `}}`, trimmed and split at dots, each part one lookup.
+//! The dotted path of v0.12 (original.md C.1): text between `${{` and `}}`, trimmed and split at dots, each part one lookup.
 //!
 //! In the steps dialect a path may hold parts that mean something else in Moa: `inputs.o.my-key`, `inputs.o.0`, `inputs.o.two words`.
-//! It is read as a path first, and as Moa when the path does not resolve (agent.md 0.1).
+//! It is read as a path first, and as Moa when the path does not resolve (original.md 0.1).
 
 use super::ExpressionError;
 use super::lex::is_word;

@@ -1,4 +1,4 @@
-//! The standard library (agent.md C.7): `str`, `num`, `bool`.
+//! The standard library (original.md C.7): `str`, `num`, `bool`.
 
 use super::compare::is_truthy;
 use super::fault::Cause;

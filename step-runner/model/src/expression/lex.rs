@@ -1,4 +1,4 @@
-//! The words of the language Moa (agent.md C.7, "Lexical" and "Strings").
+//! The words of the language Moa (original.md C.7, "Lexical" and "Strings").
 
 use super::ExpressionError;
 use super::syntax::{Operator, Span};

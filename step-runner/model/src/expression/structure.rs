@@ -81,7 +81,7 @@ impl super::Path {
     }
 }
 
-/// Why a sensitive value is refused where a plain one is wanted, in the original's words (agent.md C.6).
+/// Why a sensitive value is refused where a plain one is wanted, in the original's words (original.md C.6).
 /// `reasons` are the paths of [`ValueTemplate::sensitive_paths`].
 pub fn sensitive_refusal<T: AsRef<str>>(reasons: &[T]) -> String {
     let reasons: Vec<&str> = reasons.iter().map(AsRef::as_ref).collect();

@@ -199,6 +199,6 @@ impl Function {
     }
 }
 
-/// The contexts that both dialects know (agent.md C.2, C.7). A scope may have others.
+/// The contexts that both dialects know (original.md C.2, C.7). A scope may have others.
 pub(super) const CONTEXTS: [&str; 10] =
     ["env", "vars", "inputs", "steps", "job", "work_dir", "func_dir", "step_dir", "output_file", "export_file"];

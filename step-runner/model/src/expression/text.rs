@@ -1,4 +1,4 @@
-//! A value as text, in the form of each dialect (agent.md C.4, C.7).
+//! A value as text, in the form of each dialect (original.md C.4, C.7).
 //!
 //! | | steps | functions |
 //! |---|---|---|

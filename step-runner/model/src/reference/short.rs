@@ -1,6 +1,6 @@
 //! A reference as one line of text: `./greet`, `host/project@v1`, `registry/image:1 dir/func.yml`, `builtin://script`.
 //!
-//! Source: agent.md A.5 (`schema/v1/short_reference.go`; the functions documentation). How a Git and an OCI reference are told apart is not
+//! Source: original.md A.5 (`schema/v1/short_reference.go`; the functions documentation). How a Git and an OCI reference are told apart is not
 //! documented there: an `@` that no digest follows means Git.
 
 use super::{GitReference, LocalReference, OciReference, StepReference};

@@ -11,7 +11,7 @@ use step_model::diagnostic::{Place, Problem};
 use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, When, raw};
 use step_model::expression::Template;
 
-/// GitLab's limit for `after_script` (runner.md D.7).
+/// GitLab's limit for `after_script` (GitLab Runner v19.4, `common/build.go`).
 const AFTER_SCRIPT_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) fn of(job: &Job, here: &Here, problems: &mut Vec<Problem>, place_of: &dyn Fn(&str) -> Option<Place>) -> Vec<Step> {
@@ -56,7 +56,7 @@ fn scripts(job: &Job, problems: &mut Vec<Problem>) -> Vec<Step> {
     let env = environment(job, problems);
     let mut names = BTreeSet::new();
     let written = job.steps.iter().filter(|step| !step.script.is_empty());
-    // `after_script` goes last, whatever the payload's order says (runner.md G.5).
+    // `after_script` goes last, whatever the payload's order says (GitLab Runner v19.4, `functions/concrete`).
     let (after, before): (Vec<_>, Vec<_>) = written.partition(|step| step.name == "after_script");
     before
         .into_iter()

@@ -164,7 +164,7 @@ impl Surroundings<'_> {
             for (index, dependency) in with_files.iter().enumerate() {
                 let mut step = archive_step(&format!("download_artifacts_{}", index + 1), "artifact", "download", dependency);
                 step.inputs.push(builtin::secret_input("token", &dependency.token));
-                step.allow_failure = AllowFailure::Any; // A warning only, as in GitLab's runner (runner.md G.5).
+                step.allow_failure = AllowFailure::Any; // A warning only, as in GitLab's runner (GitLab Runner v19.4, `functions/concrete`).
                 self.before.push(step);
             }
         } else if !with_files.is_empty() {
@@ -244,7 +244,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The key of a cache without one is the job's name and the ref (runner.md G.5).
+    /// The key of a cache without one is the job's name and the ref (GitLab Runner v19.4, `functions/concrete`).
     fn cache(&self, cache: &Cache) -> Cache {
         let mut cache = cache.clone();
         let every = cache.paths.iter_mut().chain(&mut cache.fallback_keys).chain([&mut cache.key]);

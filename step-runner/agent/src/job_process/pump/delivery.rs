@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 /// A live line that changes five times a second looks alive.
 const TICK: Duration = Duration::from_millis(200);
-/// After this long without a byte a held beginning of a secret is released, if it is short (decisions, "Logs").
+/// After this long without a byte a held beginning of a secret is released, if it is short (docs/reference/run.md).
 const QUIET: Duration = Duration::from_millis(50);
 /// What is kept of the end of a step's output: a hundred lines of eighty characters.
 const TAIL: usize = 8 * 1024;

@@ -1,6 +1,6 @@
 //! Documents become messages.
 //!
-//! Source: agent.md A.4 and A.5 (GitLab step-runner, `schema/v1/step.go`, `reference.go`).
+//! Source: original.md A.4 and A.5 (GitLab step-runner, `schema/v1/step.go`, `reference.go`).
 
 use super::{FUNCTION_FILE, LITERAL_OPENING, SCRIPT, SCRIPT_LEGACY, STEP_FILE};
 use crate::wire::value;

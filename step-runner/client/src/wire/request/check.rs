@@ -193,7 +193,7 @@ fn not_empty(text: &str) -> Option<Arc<str>> {
     Some(text).filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-/// Why a name is not the name of one directory entry, on any system (agent.md K.1, 11).
+/// Why a name is not the name of one directory entry, on any system (compatibility.md).
 fn unsafe_name(name: &str) -> Option<&'static str> {
     let bytes = name.as_bytes();
     match name {

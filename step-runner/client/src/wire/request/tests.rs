@@ -156,7 +156,7 @@ fn a_timeout_of_zero_is_none_and_a_negative_one_is_refused() {
     }
 }
 
-/// What the service of the original says, by observed.md S 2.3.
+/// What the service of the original says, by original.md S 2.3.
 #[test]
 fn a_refusal_has_the_words_of_the_original() {
     let said = |steps: &str| {

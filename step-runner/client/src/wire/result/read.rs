@@ -15,7 +15,7 @@ use step_model::result::{ExecResult, Failure, FailureKind, Status, StepId, StepR
 use step_model::time::Timestamp;
 use step_model::value::{Data, Value};
 
-/// Steps nest at most this deep in a result (decisions: 64), and a level of steps is two of JSON.
+/// Steps nest at most this deep in a result (compatibility.md, limits), and a level of steps is two of JSON.
 const DEEPEST: usize = 400;
 
 /// Why a text is no result.

@@ -39,7 +39,7 @@ fn a_sensitive_input_is_masked_before_the_step_starts() {
 
 #[test]
 fn a_sensitive_value_in_a_plain_input_is_a_warning_in_a_step_and_an_error_in_a_function() {
-    // The original lets it pass and prints it in clear (observed.md 2.8).
+    // The original lets it pass and prints it in clear (original.md S 2.8).
     let fault = "input \"t\": non-sensitive input cannot derive value using sensitive value(s) \"steps.get.outputs.token\"";
     let run = "[{name: get, step: ./get}, {name: use, step: ./plain, inputs: {t: \"is ${{ steps.get.outputs.token }}\"}}]";
     let world = telling(run).finished();

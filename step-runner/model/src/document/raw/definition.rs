@@ -1,4 +1,4 @@
-//! The second document: what a step does (agent.md A.3).
+//! The second document: what a step does (original.md A.3).
 
 use super::keys::{Fields, Shape};
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! One item of `run`: an invocation (agent.md A.3, A.4).
+//! One item of `run`: an invocation (original.md A.3, A.4).
 
 use super::keys::{Fields, Shape, listed};
 use super::reader::{Reader, Scrutiny};
@@ -11,7 +11,7 @@ use crate::reference::{GitReference, StepReference};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What `action:` calls (agent.md A.4). Whoever runs steps may put another in its place.
+/// What `action:` calls (original.md A.4). Whoever runs steps may put another in its place.
 pub const ACTION_RUNNER_URL: &str = "https://gitlab.com/components/action-runner";
 
 /// The revision of [`ACTION_RUNNER_URL`].

@@ -9,7 +9,7 @@ use crate::expression::nearest;
 pub(super) struct Shape {
     pub(super) name: &'static str,
     pub(super) keys: &'static [&'static str],
-    /// What people write who come from elsewhere, or from an older release, and what it is here (agent.md A.6).
+    /// What people write who come from elsewhere, or from an older release, and what it is here (original.md A.6).
     pub(super) synonyms: &'static [(&'static str, &'static str)],
 }
 

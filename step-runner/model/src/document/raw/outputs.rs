@@ -1,4 +1,4 @@
-//! Whether a sequence gives what its spec declares (agent.md K.1 5).
+//! Whether a sequence gives what its spec declares (compatibility.md).
 
 use super::keys::Fields;
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! References in a document: a text, or a map with `git:` or `oci:` (agent.md A.5).
+//! References in a document: a text, or a map with `git:` or `oci:` (original.md A.5).
 
 use super::keys::{Fields, Shape};
 use super::reader::{Reader, uncounted};

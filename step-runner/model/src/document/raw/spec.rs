@@ -1,4 +1,4 @@
-//! The first document: the face of a step (agent.md A.2).
+//! The first document: the face of a step (original.md A.2).
 
 use super::described;
 use super::keys::{Fields, Shape, is_identifier};

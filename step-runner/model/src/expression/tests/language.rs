@@ -1,4 +1,4 @@
-//! The language Moa beyond its conformance cases (agent.md C.7).
+//! The language Moa beyond its conformance cases (original.md C.7).
 
 use super::*;
 use crate::document::Dialect::{Functions, Steps};

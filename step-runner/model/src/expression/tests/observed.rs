@@ -1,4 +1,4 @@
-//! Expressions that were evaluated by a running v0.12 (observed.md 2.8), row by row. Where it refused what Moa accepts, ours gives Moa's value.
+//! Expressions that were evaluated by a running v0.12 (original.md S 2.8), row by row. Where it refused what Moa accepts, ours gives Moa's value.
 
 use super::*;
 use crate::document::Dialect::Steps;

@@ -1,4 +1,4 @@
-//! How a text is read: pieces, paths, escapes, and where the dialects differ (agent.md 0.1).
+//! How a text is read: pieces, paths, escapes, and where the dialects differ (original.md 0.1).
 
 use super::*;
 use crate::document::Dialect::{Functions, Steps};

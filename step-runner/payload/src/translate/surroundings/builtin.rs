@@ -53,7 +53,7 @@ pub(super) fn checkout_step(job: &Job, git: &Git) -> Step {
     step
 }
 
-/// The job's own steps inside a container: `builtin://docker` takes them as a template (decisions, Handover). The sequence inside decides by the conditions
+/// The job's own steps inside a container: `builtin://docker` takes them as a template (a handover). The sequence inside decides by the conditions
 /// of its items, so the step itself has none.
 pub(super) fn handover(job: &Job, image: &Image, own: &[Step], problems: &mut Vec<Problem>) -> Step {
     let mut step = container_step("job", "docker", image);

@@ -91,7 +91,7 @@ fn ref_35_a_reference_object_is_git_or_oci() {
 }
 
 /// The original compiles it to two steps on the spot; here it stays what it is until a message is made of it, and the inputs are
-/// evaluated in the caller's scope (agent.md A.5, K.1 3).
+/// evaluated in the caller's scope (original.md A.5).
 #[test]
 fn ref_37_an_oci_object_keeps_its_parts() {
     let oci = oci("{oci: {registry: r, repository: g/i, tag: t}}");

@@ -17,7 +17,7 @@ fn spc_02_an_empty_spec_is_valid() {
     }
 }
 
-/// The schema refuses it; reading is lenient there as the original is (agent.md A.1), and says so.
+/// The schema refuses it; reading is lenient there as the original is (original.md A.1), and says so.
 #[test]
 fn spc_04_an_unknown_key_in_spec_is_reported() {
     let reading = spec_of("spec: {colour: red}");
