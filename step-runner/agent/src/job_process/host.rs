@@ -156,6 +156,8 @@ impl Host {
         let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
         self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file });
+        // The set keeps what has ended until somebody takes it: 1.1 kB a step.
+        while self.watches.try_join_next().is_some() {}
         self.watches.spawn(watch.run());
         Ok(())
     }
