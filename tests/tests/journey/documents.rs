@@ -28,6 +28,60 @@ fn no_document_has_commands_that_nobody_runs() {
     assert!(forgotten.is_empty(), "{forgotten:?}");
 }
 
+#[test]
+fn every_flag_and_exit_code_of_run_stands_in_its_reference() {
+    let workshop = Workshop::new();
+    let help = workshop.step_runner(&["run", "--help"]).ends(0).stdout();
+    let reference = repository::read("docs/reference/run.md");
+    let flags = help
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"))
+        .map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()));
+    let is_there = |flag: &str| {
+        reference.contains(flag)
+            || (flag.starts_with("--git-") && reference.contains("--git-*"))
+            || (flag.starts_with("--oci-") && reference.contains("--oci-*"))
+    };
+    let missing: Vec<&str> = flags.filter(|flag| *flag != "--help" && !is_there(flag)).collect();
+    assert!(missing.is_empty(), "docs/reference/run.md does not name {missing:?}");
+    for code in ["0", "1", "2", "3", "4", "70", "124"] {
+        assert!(help.contains(&format!("{code} ")) && reference.contains(&format!("| {code} |")), "exit code {code}");
+    }
+}
+
+#[test]
+fn every_definition_that_a_guide_shows_is_read_without_a_problem() {
+    let guide = repository::read("docs/guide/writing-a-step.md");
+    let definitions: Vec<&str> =
+        guide.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).filter(|text| text.contains("\n---\n")).collect();
+    assert!(definitions.len() >= 2, "the guide shows {} definitions", definitions.len());
+    for text in definitions {
+        let reading = step_model::document::raw::read(text, "func.yml");
+        assert!(reading.document.is_some() && reading.problems.is_empty(), "{:?}\n{text}", reading.problems);
+    }
+}
+
+#[test]
+fn every_field_of_ours_stands_in_the_reference_of_the_result() {
+    let reference = repository::read("docs/reference/result.md");
+    let proto = repository::files_ending_in(&[".proto"])
+        .into_iter()
+        .map(|file| file.text)
+        .find(|text| text.contains("message StepResult {"))
+        .expect("the message");
+    let message = proto.split("message StepResult {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("its fields");
+    let mut found = 0;
+    for line in message.lines() {
+        let Some((field, number)) = line.trim().trim_end_matches(';').split_once(" = ") else { continue };
+        if number.parse::<u32>().is_ok_and(|number| number >= 1000) {
+            found += 1;
+            let name = field.split_whitespace().last().expect("a field has a name");
+            assert!(reference.contains(number), "field {number}, {name}, is not in docs/reference/result.md");
+        }
+    }
+    assert!(found >= 9, "{found} fields were found");
+}
+
 fn execute(name: &str) {
     let workshop = copy_of_the_repository();
     let commands: Vec<Command> =
