@@ -6,11 +6,29 @@
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use std::sync::LazyLock;
 
-/// Package `proto`: GitLab's service `proto.StepRunner` and its messages, with our fields from 1000 up.
-#[expect(clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::doc_markdown, reason = "generated from step.proto")]
-pub mod step_runner {
-    tonic::include_proto!("proto");
+/// The modules stand as the packages do, since the generated code names one from the other so.
+mod generated {
+    #[expect(clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::doc_markdown, reason = "generated from step.proto")]
+    pub mod proto {
+        tonic::include_proto!("proto");
+    }
+    pub mod step_runner {
+        #[expect(
+            clippy::allow_attributes,
+            clippy::allow_attributes_without_reason,
+            clippy::doc_markdown,
+            reason = "generated from agent.proto"
+        )]
+        pub mod v1 {
+            tonic::include_proto!("step_runner.v1");
+        }
+    }
 }
+
+/// Package `proto`: GitLab's service `proto.StepRunner` and its messages, with our fields from 1000 up.
+pub use generated::proto as step_runner;
+/// Package `step_runner.v1`: our second service, `step_runner.v1.Agent`.
+pub use generated::step_runner::v1 as agent;
 
 /// The encoded `FileDescriptorSet` of all files, with what they import.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
@@ -53,11 +71,11 @@ mod tests {
         assert_eq!(fields("Job"), "1 variables, 4 buildDir");
         assert_eq!(
             fields("RunRequest"),
-            "1 id, 2 workDir, 3 env, 5 job, 6 steps, 1000 timeout, 1001 plan, 1002 traceparent, 1003 ownerRecord, 1004 policy, 1006 jobSteps"
+            "1 id, 2 workDir, 3 env, 5 job, 6 steps, 1000 timeout, 1001 plan, 1002 traceparent, 1003 ownerRecord, 1004 policy, 1005 limits, 1006 jobSteps"
         );
         assert_eq!(
             fields("Status"),
-            "1 id, 2 message, 3 status, 5 startTime, 6 endTime, 1000 failureKind, 1001 exitCode, 1002 logBytes, 1003 ownerRecord"
+            "1 id, 2 message, 3 status, 5 startTime, 6 endTime, 1000 failureKind, 1001 exitCode, 1002 logBytes, 1003 ownerRecord, 1004 error"
         );
         assert_eq!(
             fields("StepResult"),

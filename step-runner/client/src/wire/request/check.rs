@@ -59,6 +59,9 @@ impl Checker {
 
     /// A request that asks for more than is done here must not run with less.
     fn refuse_what_cannot_be_done(&mut self, message: &RunRequestMessage) {
+        if message.limits.is_some() {
+            self.error(&["limits".into()], "limits", "the request carries limits, and limits cannot be applied here yet".into());
+        }
         if !message.policy.is_empty() {
             self.error(&["policy".into()], "policy", "the request carries a policy, and policies cannot be applied here yet".into());
         }

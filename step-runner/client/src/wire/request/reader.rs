@@ -4,7 +4,8 @@ use super::{Finding, Segment};
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use ci_proto::step_runner::{Job, JobSteps, RunRequest, Variable};
+use ci_proto::step_runner::{Job, RunRequest, Variable};
+use prost::Message;
 use prost_reflect::{DeserializeOptions, DynamicMessage};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ const REQUEST: &[(&str, &str)] = &[
     ("ownerRecord", "owner_record"),
     ("policy", "policy"),
     ("jobSteps", "job_steps"),
+    ("limits", "limits"),
 ];
 const JOB: &[(&str, &str)] = &[("variables", "variables"), ("buildDir", "build_dir")];
 const VARIABLE: &[(&str, &str)] = &[("key", "key"), ("value", "value"), ("file", "file"), ("masked", "masked")];
@@ -55,7 +57,8 @@ impl Reader {
             traceparent: self.field(fields, REQUEST[7], Self::text),
             owner_record: self.field(fields, REQUEST[8], Self::bytes),
             policy: self.field(fields, REQUEST[9], Self::bytes),
-            job_steps: self.field(fields, REQUEST[10], |reader, json| reader.job_steps(json).map(Some)),
+            job_steps: self.field(fields, REQUEST[10], |reader, json| reader.message(json, "JobSteps", "no list of steps").map(Some)),
+            limits: self.field(fields, REQUEST[11], |reader, json| reader.message(json, "Limits", "no limits").map(Some)),
         }
     }
 
@@ -86,14 +89,14 @@ impl Reader {
         })
     }
 
-    /// Steps that no file wrote come from a program of ours: the first fault is enough.
-    fn job_steps(&mut self, json: &Json) -> Option<JobSteps> {
+    /// What no person writes comes from a program of ours: the first fault is enough.
+    fn message<M: Message + Default>(&mut self, json: &Json, name: &str, otherwise: &str) -> Option<M> {
         let options = DeserializeOptions::new().deny_unknown_fields(false);
-        let message = DynamicMessage::deserialize_with_options(ci_proto::message("JobSteps")?, json.clone(), &options);
+        let message = DynamicMessage::deserialize_with_options(ci_proto::message(name)?, json.clone(), &options);
         match message.map_err(|fault| fault.to_string()).and_then(|message| message.transcode_to().map_err(|fault| fault.to_string())) {
-            Ok(steps) => Some(steps),
+            Ok(message) => Some(message),
             Err(fault) => {
-                let message = format!("`{}` is no list of steps: {fault}", super::written(&self.path));
+                let message = format!("`{}` is {otherwise}: {fault}", super::written(&self.path));
                 self.report(Problem::error("bad-field", message, None))
             }
         }

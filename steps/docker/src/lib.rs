@@ -1,0 +1,1 @@
+//! `builtin://docker`: makes a container and hands steps over into it.

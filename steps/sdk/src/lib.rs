@@ -1,0 +1,1 @@
+//! What a step that is a program needs: typed inputs, outputs, clean-up, and handing steps over into an environment.

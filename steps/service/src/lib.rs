@@ -1,0 +1,1 @@
+//! `builtin://service`: a container beside a job, reached by its alias.
