@@ -28,8 +28,9 @@ fn find(os: &str, architecture: &str, directory: Option<&Path>, is_file: impl Fn
     let found = directory.and_then(|directory| names.iter().map(|name| directory.join(name)).find(|path| is_file(path)));
     found.ok_or_else(|| {
         let place = directory.map_or_else(|| "beside this program".to_owned(), |directory| format!("in `{}`", directory.display()));
-        Failure::step(format!("there is no agent for {os}/{architecture}: no `{}` {place}", names.join("` and no `")))
-            .with_hint("take `step-runner` from its bundle, which brings the agents beside it, or name their directory with `STEP_RUNNER_AGENTS`")
+        Failure::step(format!("there is no agent for {os}/{architecture}: no `{}` {place}", names.join("` and no `"))).with_hint(
+            "take `step-runner` from its bundle, which brings the agents beside it, or name their directory with `STEP_RUNNER_AGENTS`",
+        )
     })
 }
 
