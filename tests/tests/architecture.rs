@@ -125,6 +125,54 @@ fn the_agent_opens_no_network_connection() {
     assert!(named.is_empty(), "{named:#?}");
 }
 
+/// What only people, networks and C compilers need. Ends with a `-` where a whole family is meant.
+const NOT_IN_STEP_AGENT: [&str; 17] = [
+    "clap",
+    "annotate-snippets",
+    "anstream",
+    "step-payload",
+    "step-docker",
+    "step-service",
+    "bollard",
+    "rustls",
+    "native-tls",
+    "openssl-",
+    "ring",
+    "aws-lc-",
+    "reqwest",
+    "opentelemetry",
+    "opentelemetry-",
+    "zstd-sys",
+    "libsqlite3-sys",
+];
+
+#[test]
+fn the_program_for_containers_is_built_without_tls_without_c_and_without_a_command_line_library() {
+    let tree =
+        repository::cargo_tree(&["-p", "step-runner", "--no-default-features", "-e", "normal", "--target", "all", "--format", "{p}"]);
+    let compiled: BTreeSet<&str> = tree.iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(compiled.contains("step-agent"), "cargo tree says nothing about step-agent");
+    let unwanted = |name: &str| NOT_IN_STEP_AGENT.iter().any(|no| name == *no || (no.ends_with('-') && name.starts_with(no)));
+    let found: Vec<&&str> = compiled.iter().filter(|name| unwanted(name)).collect();
+    assert!(found.is_empty(), "step-agent is compiled with {found:?}: make it optional in step-runner/cli/Cargo.toml");
+    // Crates that run a C compiler name `cc` as their build dependency.
+    let tree = repository::cargo_tree(&[
+        "-p",
+        "step-runner",
+        "--no-default-features",
+        "-e",
+        "normal,build",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+        "--format",
+        "{p}",
+    ]);
+    assert!(
+        !tree.iter().any(|line| line.starts_with("cc v")),
+        "step-agent is compiled with C: `cargo tree -p step-runner --no-default-features -e normal,build -i cc`"
+    );
+}
+
 #[test]
 fn pure_crates_ban_clocks_files_environment_and_threads() {
     let lists: Vec<String> =

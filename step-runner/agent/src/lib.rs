@@ -3,5 +3,6 @@
 pub mod definitions;
 pub mod job_directory;
 pub mod job_process;
+pub mod static_program;
 mod system;
 mod system_error;

@@ -19,6 +19,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    step_agent::static_program::pin_name_services();
     let line = CommandLine::parse();
     match line.color {
         Color::Auto => {}
