@@ -34,6 +34,7 @@ pub fn plan(directory: &Path, run: &str) -> Plan {
         grace_period: Duration::from_secs(1),
         level: Level::V0_44,
         strict: false,
+        trace_parent: None,
     }
 }
 

@@ -9,6 +9,7 @@ mod report;
 mod run;
 mod schema;
 mod show;
+mod telemetry;
 mod tree;
 
 use clap::Parser;

@@ -30,6 +30,7 @@ pub use typed::RunArguments;
 use crate::exit::{Exit, Stop};
 use crate::report::screen::Screen;
 use crate::report::teller::{Ending, Teller};
+use crate::telemetry;
 use job::{Job, NoJob};
 use place::Place;
 use plan::Directories;
@@ -104,7 +105,7 @@ struct PreparedJob {
 fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
     let mut ask = |name: &str| if settings.output == typed::Output::Text { ask::secret(name) } else { None };
     let mut supply = Supply::new(&settings.secrets, place, settings.dry_run, &mut ask)?;
-    let job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
+    let mut job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
         NoJob::Stop(stop) => stop,
         NoJob::Problems(problems) => {
             teller.problems(&near(problems, place));
@@ -114,6 +115,11 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
     teller.set_title(&job.title);
     let secrets = supply.given().values().cloned().collect();
     let directories = Directories::of(&job, place);
+    match telemetry::caller(&place.env) {
+        // Who runs the job now is its caller, whoever was when the request was made.
+        Ok(caller) => job.request.trace_parent = caller.or(job.request.trace_parent),
+        Err(ignored) => teller.warn(&ignored),
+    }
     if !settings.dry_run {
         tell_what_differs(&job, &directories, place, teller);
     }

@@ -132,6 +132,7 @@ fn plan(steps: usize, text: &str, inputs: &str) -> Plan {
         grace_period: Duration::from_secs(10),
         level: Level::V0_44,
         strict: false,
+        trace_parent: None,
     }
 }
 

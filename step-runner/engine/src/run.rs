@@ -10,6 +10,7 @@ mod process;
 mod scope;
 mod sequence;
 mod stop;
+mod trace;
 mod view;
 
 pub use invocation::MissingInput;
@@ -29,6 +30,7 @@ use step_model::reference::Digest;
 use step_model::result::{Failure, FailureKind, Status, StepId};
 use step_model::time::{Deadline, Now};
 use step_model::value::{Object, Value};
+use trace::Trace;
 
 /// Ids and jitter come from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,7 @@ pub struct Run {
     /// Definitions that were read during the run, by directory, file and digest.
     definitions: BTreeMap<(Arc<str>, Arc<str>, Digest), Arc<PlannedDocument>>,
     masks: Masks,
+    trace: Trace,
     log_fault: Option<String>,
     failed_step: Option<StepId>,
     /// `CI_STEPS_DEBUG`: errors of files show the line.
@@ -87,6 +90,7 @@ impl Run {
             loads: 0,
             definitions: BTreeMap::new(),
             masks,
+            trace: Trace::begin(seed, plan.trace_parent),
             log_fault: None,
             failed_step: None,
             plan,
@@ -239,6 +243,8 @@ pub struct Headline {
     pub usage: Option<step_model::result::Usage>,
     /// The failure is allowed (`allow_failure`).
     pub allowed_to_fail: bool,
+    /// The span of the step. `None` in a journal of a version that had none.
+    pub trace: Option<step_model::trace::TraceContext>,
 }
 
 impl Headline {

@@ -92,6 +92,7 @@ impl World {
                 grace_period: Duration::from_secs(10),
                 level: Level::V0_44,
                 strict: false,
+                trace_parent: None,
             },
             now: at(0),
             behave: Box::new(|_, _| exits(0)),

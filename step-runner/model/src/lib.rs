@@ -12,6 +12,7 @@ pub mod reference;
 pub mod request;
 pub mod result;
 pub mod time;
+pub mod trace;
 pub mod value;
 
 pub mod testing;

@@ -2,6 +2,7 @@
 
 use crate::document::StepDocument;
 use crate::reference::Digest;
+use crate::trace::TraceContext;
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Plan {
     pub level: Level,
     /// Warnings are errors.
     pub strict: bool,
+    /// The span of the caller, which the spans of the job are joined to. `None`: the job begins a trace.
+    pub trace_parent: Option<TraceContext>,
 }
 
 /// Directories of a job, absolute.

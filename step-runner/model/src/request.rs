@@ -1,6 +1,7 @@
 //! What somebody asks an agent to run.
 
 use crate::document::StepDocument;
+use crate::trace::TraceContext;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct RunRequest {
     pub steps: Arc<StepDocument>,
     /// `None`: no limit.
     pub timeout: Option<Duration>,
+    /// The span of the caller. `None`: the job begins a trace.
+    pub trace_parent: Option<TraceContext>,
 }
 
 /// A job variable.

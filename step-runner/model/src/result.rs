@@ -4,6 +4,7 @@ use crate::document::StepDocument;
 use crate::plan::Provenance;
 use crate::reference::Digest;
 use crate::time::Timestamp;
+use crate::trace::TraceContext;
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,8 +52,12 @@ pub struct StepResult {
     pub digest: Option<Digest>,
     pub provenance: Option<Provenance>,
     pub failure: Option<Failure>,
+    /// The failure does not fail what the step is a part of (`allow_failure`).
+    pub allowed_to_fail: bool,
     /// The names of outputs whose values are sensitive.
     pub sensitive_outputs: Vec<Arc<str>>,
+    /// The span of the step. `None` where nobody made one: GitLab's results.
+    pub trace: Option<TraceContext>,
 }
 
 /// Numbers as on the wire (`StepResult.Status`).

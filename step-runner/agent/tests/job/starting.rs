@@ -62,8 +62,9 @@ fn a_process_gets_its_environment_and_nothing_else() {
         job.env.insert("B".into(), Value::from("two\nlines"));
         job.env.insert("A.b c".into(), Value::from(""));
     });
-    let text = job.run().succeeded().text();
-    assert_eq!(text, format!("A.b c=\nB=two\nlines\nPWD={}\n", job.work_dir.display()));
+    let outcome = job.run().succeeded();
+    let span = outcome.ended.run.result().headline(step_model::result::StepId::ROOT).trace.unwrap();
+    assert_eq!(outcome.text(), format!("A.b c=\nB=two\nlines\nPWD={}\nTRACEPARENT={span}\n", job.work_dir.display()));
 }
 
 #[test]

@@ -139,6 +139,7 @@ impl Job {
             grace_period: self.grace_period,
             level: Level::V0_44,
             strict: false,
+            trace_parent: None,
         }
     }
 

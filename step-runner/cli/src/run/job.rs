@@ -280,6 +280,7 @@ impl Job {
             variables: Vec::new(),
             steps: Arc::new(StepDocument::of_steps(Dialect::Functions, [step])),
             timeout: None,
+            trace_parent: None,
         };
         Self { is_wrapped: true, ..Self::new(request, title) }
     }

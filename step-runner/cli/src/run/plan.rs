@@ -4,6 +4,7 @@ use super::job::Job;
 use super::place::Place;
 use super::settings::Settings;
 use crate::exit::Stop;
+use crate::telemetry;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +97,11 @@ pub fn plan(
     settings: &Settings,
     place: &Place,
 ) -> Result<Plan, Stop> {
-    let log_level = variables.get("CI_STEPS_LOG_LEVEL").and_then(Value::as_str);
+    let mut process_env = place.process_env(variables.get("CI_STEPS_LOG_LEVEL").and_then(Value::as_str))?;
+    if !telemetry::caller(&place.env).is_ok_and(|caller| caller.is_some()) {
+        // It belongs to the span of a caller.
+        process_env.remove("TRACESTATE");
+    }
     Ok(Plan {
         root,
         places: Places {
@@ -104,13 +109,14 @@ pub fn plan(
             build_dir: directories.build_dir.clone(),
             files_dir: files_dir.to_string_lossy().into(),
         },
-        process_env: place.process_env(log_level)?,
+        process_env,
         request_env: job.request.env.iter().map(|(name, value)| (name.clone(), Value::string(value.clone()))).collect(),
         variables,
         timeout: settings.timeout.or(job.request.timeout),
         grace_period: settings.grace_period,
         level: settings.level,
         strict: settings.strict,
+        trace_parent: job.request.trace_parent,
     })
 }
 

@@ -81,7 +81,9 @@ fn node(headline: &Headline) -> StepResult {
         digest: None,
         provenance: None,
         failure: headline.failure.clone(),
+        allowed_to_fail: headline.allowed_to_fail,
         sensitive_outputs: Vec::new(),
+        trace: headline.trace,
     }
 }
 
@@ -108,6 +110,7 @@ mod tests {
             end: None,
             usage: None,
             allowed_to_fail: false,
+            trace: None,
         }
     }
 

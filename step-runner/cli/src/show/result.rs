@@ -14,7 +14,7 @@ pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
         name: name(node, is_root),
         status: node.status,
         failure: node.failure.clone().or_else(|| failure_of_code(node)),
-        allowed_to_fail: false,
+        allowed_to_fail: node.allowed_to_fail,
         duration: node.start.zip(node.end).map(|(start, end)| end.since(start)),
         details: details(node, verbose),
     }

@@ -35,6 +35,8 @@ impl From<StepError> for Failure {
 
 /// Set to the work directory, as the original does.
 static PWD: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("PWD"));
+/// What a program joins its own spans to: the span of its step.
+static TRACEPARENT: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("TRACEPARENT"));
 /// Asks the writer of a whole result to keep our own fields (docs/reference/result.md).
 static RESULT_FIELDS: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("STEP_RUNNER_RESULT_FIELDS"));
 
@@ -87,6 +89,7 @@ impl Run {
         let absolute = self.absolute(&work_dir);
         let mut env = self.environment.values(frame.scope.as_ref());
         set(&mut env, &PWD, absolute.clone());
+        set(&mut env, &TRACEPARENT, Value::string(self.trace_of(step).to_string()));
         if frame.planned.as_ref().is_some_and(|planned| planned.document.spec.outputs == Outputs::Delegate) {
             set(&mut env, &RESULT_FIELDS, Value::from("1"));
         }

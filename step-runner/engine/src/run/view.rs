@@ -36,7 +36,9 @@ impl ResultTree for ResultView<'_> {
             digest: planned.and_then(|planned| planned.digest),
             provenance: planned.and_then(|planned| planned.provenance.clone()),
             failure: node.failure.as_deref().cloned(),
+            allowed_to_fail: node.allowed_to_fail,
             sensitive_outputs: sensitive_names(node.outputs.as_ref()),
+            trace: Some(self.run.trace_of(id)),
         }
     }
 
@@ -70,6 +72,7 @@ impl<'a> ResultView<'a> {
             end: node.end,
             usage: node.exec.as_ref().and_then(|exec| exec.usage),
             allowed_to_fail: node.allowed_to_fail,
+            trace: Some(self.run.trace_of(id)),
         }
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn plan(dice: &mut Dice) -> Plan {
         grace_period: Duration::from_secs(dice.below(4) * 5),
         level: Level::V0_44,
         strict: dice.percent(20),
+        trace_parent: None,
     }
 }
 

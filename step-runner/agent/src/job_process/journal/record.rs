@@ -45,6 +45,9 @@ pub struct Step {
     usage: Option<WrittenUsage>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     allowed_to_fail: bool,
+    /// As a `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,6 +112,7 @@ impl Step {
             end: headline.end.map(Timestamp::nanoseconds),
             usage: headline.usage.map(WrittenUsage::of),
             allowed_to_fail: headline.allowed_to_fail,
+            trace: headline.trace.map(|trace| trace.to_string()),
         }
     }
 
@@ -128,6 +132,7 @@ impl Step {
             end: self.end.map(Timestamp::from_nanoseconds),
             usage: self.usage.map(WrittenUsage::into_usage),
             allowed_to_fail: self.allowed_to_fail,
+            trace: self.trace.and_then(|trace| trace.parse().ok()),
         }
     }
 }

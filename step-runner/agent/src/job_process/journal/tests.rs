@@ -18,6 +18,7 @@ fn headline(name: &str, parent: Option<u32>, status: Status) -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        trace: None,
     }
 }
 

@@ -41,6 +41,7 @@ fn compile() -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        trace: None,
     }
 }
 

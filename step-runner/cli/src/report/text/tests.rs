@@ -36,6 +36,7 @@ fn step(name: &str, parent: Option<u32>, what: Kind) -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        trace: None,
     }
 }
 

@@ -19,6 +19,7 @@ fn headline(status: Status) -> Headline {
         end: Some(Timestamp::from_nanoseconds(1_240_000_000)),
         usage: Some(Usage { cpu_user: Duration::from_millis(900), cpu_system: Duration::from_millis(20), peak_memory: 12_300_000 }),
         allowed_to_fail: false,
+        trace: None,
     }
 }
 

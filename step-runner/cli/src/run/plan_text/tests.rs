@@ -22,6 +22,7 @@ fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
             variables: vec![variable("TOKEN", false, true), variable("CERT", true, false), variable("CI_X", false, false)],
             steps: root.document.clone(),
             timeout: None,
+            trace_parent: None,
         },
         title: "./job".into(),
         is_wrapped,

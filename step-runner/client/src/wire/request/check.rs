@@ -9,6 +9,7 @@ use std::time::Duration;
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, StepDocument, When, raw};
 use step_model::request::{RunRequest, Variable};
+use step_model::trace::{NotATraceContext, TraceContext};
 
 /// Reads a run request that came over the wire. The dialect is that of a document that does not say its own.
 /// # Errors
@@ -40,6 +41,7 @@ impl Checker {
         }
         self.refuse_what_cannot_be_done(message);
         let timeout = self.timeout(message);
+        let trace_parent = self.trace_parent(message);
         self.environment(&message.env);
         let job = message.job.clone().unwrap_or_default();
         self.variables(&job.variables);
@@ -54,6 +56,7 @@ impl Checker {
             variables: job.variables.iter().map(variable).collect(),
             steps,
             timeout,
+            trace_parent,
         })
     }
 
@@ -80,6 +83,17 @@ impl Checker {
             return None;
         };
         Some(Duration::new(seconds, nanos)).filter(|timeout| !timeout.is_zero())
+    }
+
+    /// A trace that is not understood is no reason not to run.
+    fn trace_parent(&mut self, message: &RunRequestMessage) -> Option<TraceContext> {
+        if message.traceparent.is_empty() {
+            return None;
+        }
+        let parsed = message.traceparent.parse();
+        parsed
+            .inspect_err(|fault| self.findings.push(Finding::at(&["traceparent".into()], bad_traceparent(&message.traceparent, *fault))))
+            .ok()
     }
 
     fn environment(&mut self, env: &BTreeMap<String, String>) {
@@ -194,6 +208,10 @@ fn variable(message: &ci_proto::step_runner::Variable) -> Variable {
 
 fn not_empty(text: &str) -> Option<Arc<str>> {
     Some(text).filter(|text| !text.is_empty()).map(Arc::from)
+}
+
+fn bad_traceparent(text: &str, fault: NotATraceContext) -> Problem {
+    Problem::warning("bad-traceparent", format!("the traceparent {text:?} is ignored, the job begins a trace of its own: {fault}"), None)
 }
 
 /// Why a name is not the name of one directory entry, on any system (compatibility.md).

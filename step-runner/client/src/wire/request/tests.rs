@@ -26,7 +26,7 @@ fn refused(json: &str) -> Vec<String> {
 #[test]
 fn every_field_is_read() {
     let json = format!(
-        r#"{{"id": "7", "workDir": "/w", "env": {{"A": "b"}}, "steps": "{STEPS}", "timeout": "90.5s", "traceparent": "00-x",
+        r#"{{"id": "7", "workDir": "/w", "env": {{"A": "b"}}, "steps": "{STEPS}", "timeout": "90.5s", "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "job": {{"buildDir": "/b", "variables": [{{"key": "K", "value": "v", "file": true}}, {{"key": "../p", "value": "", "masked": true}}]}}}}"#
     );
     let request = accepted(&json);
@@ -189,6 +189,7 @@ fn request(steps: StepDocument) -> RunRequest {
         ],
         steps: Arc::new(steps),
         timeout: Some(Duration::from_millis(1500)),
+        trace_parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().ok(),
     }
 }
 
@@ -197,8 +198,8 @@ fn assert_round_trip(first: &RunRequest) {
     let back = accepted(&json);
     assert_eq!(to_json(&back, Values::InClear), json);
     assert_eq!(
-        (&back.id, &back.work_dir, &back.env, &back.variables, back.timeout),
-        (&first.id, &first.work_dir, &first.env, &first.variables, first.timeout)
+        (&back.id, &back.work_dir, &back.env, &back.variables, back.timeout, back.trace_parent),
+        (&first.id, &first.work_dir, &first.env, &first.variables, first.timeout, first.trace_parent)
     );
     let shape = |request: &RunRequest| crate::wire::definition::compile(&request.steps);
     assert_eq!(shape(&back), shape(first));
@@ -209,7 +210,7 @@ fn a_request_is_written_and_read_again() {
     let script = Step::new("a", Action::Script(Template::parse("echo ${{ work_dir }}", Dialect::Functions).unwrap()));
     let request = request(StepDocument::of_steps(Dialect::Functions, [script]));
     assert_round_trip(&request);
-    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"steps":"{}\n---\nrun:\n    - name: a\n      script: echo ${{ work_dir }}\n","timeout":"1.5s"}"#);
+    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"steps":"{}\n---\nrun:\n    - name: a\n      script: echo ${{ work_dir }}\n","timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#);
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn what_no_file_can_say_travels_beside_the_text() {
     let kept = |step: &Arc<Step>| (step.when, step.allow_failure.clone(), step.timeout, step.name.clone());
     assert_eq!(sequence.steps.iter().map(kept).collect::<Vec<_>>(), written.steps.iter().map(kept).collect::<Vec<_>>());
     assert_eq!(sequence.steps[0].action, written.steps[0].action);
-    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"timeout":"1.5s","jobSteps":{"steps":[{"step":{"name":"script","env":{"E":"v"}},"timeout":"60s","scriptLegacy":{"lines":["make","${{ kept"],"echo":true,"debugTrace":true,"jobStatus":true}},{"step":{"name":"after","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo done"}},"when":"always","allowFailure":{"exitCodes":[1,137]}},{"step":{"name":"any","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo"}},"when":"on_failure","allowFailure":{}}],"env":{"CI":"true"},"functionsDialect":true}}"#);
+    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","jobSteps":{"steps":[{"step":{"name":"script","env":{"E":"v"}},"timeout":"60s","scriptLegacy":{"lines":["make","${{ kept"],"echo":true,"debugTrace":true,"jobStatus":true}},{"step":{"name":"after","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo done"}},"when":"always","allowFailure":{"exitCodes":[1,137]}},{"step":{"name":"any","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo"}},"when":"on_failure","allowFailure":{}}],"env":{"CI":"true"},"functionsDialect":true}}"#);
 }
 
 #[test]
@@ -247,6 +248,14 @@ fn faults_of_steps_that_no_file_wrote_are_found() {
         ]
     );
     assert!(refused(r#"{"jobSteps": {"steps": 7}}"#)[0].contains("`jobSteps` is no list of steps: "));
+}
+
+#[test]
+fn a_trace_that_is_none_is_a_warning() {
+    let text = r#"{"id": "1", "steps": "{}\n---\nrun: [{name: a, script: x}]\n", "traceparent": "yes"}"#;
+    let (request, warnings) = read(text).unwrap();
+    assert_eq!(request.trace_parent, None);
+    assert_eq!(warnings.iter().map(|warning| warning.code).collect::<Vec<_>>(), ["bad-traceparent"]);
 }
 
 proptest! {

@@ -48,6 +48,7 @@ pub fn to_message(request: &RunRequest, values: Values) -> RunRequestMessage {
         job: (!variables.is_empty() || !build_dir.is_empty()).then_some(Job { variables, build_dir }),
         steps: if job_steps.is_none() { write::to_yaml(&request.steps) } else { String::new() },
         timeout: request.timeout.map(duration),
+        traceparent: request.trace_parent.map(|trace| trace.to_string()).unwrap_or_default(),
         job_steps,
         ..RunRequestMessage::default()
     }
@@ -124,6 +125,7 @@ fn print(printer: &mut Printer<'_>, request: &RunRequestMessage) -> std::io::Res
     if let Some(timeout) = &request.timeout {
         printer.duration(Field::of("timeout"), timeout)?;
     }
+    printer.plain(Field::of("traceparent"), &request.traceparent)?;
     let Some(job_steps) = &request.job_steps else { return Ok(()) };
     printer.message(Field::named("jobSteps", "job_steps"), &mut |printer| {
         printer.messages(Field::of("steps"), &job_steps.steps, &mut |printer, step| print_job_step(printer, step))?;

@@ -51,6 +51,8 @@ pub fn message_of(node: &StepResult, dialect: Dialect, redaction: Option<&Redact
         dirty: node.provenance.as_ref().is_some_and(|provenance| provenance.dirty),
         sensitive_outputs: node.sensitive_outputs.iter().map(ToString::to_string).collect(),
         failure_message: node.failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default(),
+        traceparent: node.trace.map(|trace| trace.to_string()).unwrap_or_default(),
+        failure_allowed: node.allowed_to_fail,
     }
 }
 

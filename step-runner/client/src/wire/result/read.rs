@@ -117,6 +117,8 @@ pub(super) fn node_of(message: StepResultMessage) -> StepResult {
             .filter(|commit| !commit.is_empty())
             .map(|commit| Provenance { commit: commit.into(), dirty: message.dirty }),
         failure: failure_kind(message.failure_kind()).map(|kind| Failure { kind, message: message.failure_message.clone() }),
+        allowed_to_fail: message.failure_allowed,
+        trace: message.traceparent.parse().ok(),
         sensitive_outputs: message.sensitive_outputs.iter().map(|name| name.as_str().into()).collect(),
     }
 }

@@ -84,5 +84,7 @@ fn our_fields(printer: &mut Printer<'_>, result: &StepResult) -> io::Result<()> 
     printer.plain(Field::of("commit"), &result.commit)?;
     printer.boolean(Field::of("dirty"), result.dirty)?;
     printer.strings(Field::named("sensitiveOutputs", "sensitive_outputs"), &result.sensitive_outputs)?;
-    printer.string(Field::named("failureMessage", "failure_message"), &result.failure_message)
+    printer.string(Field::named("failureMessage", "failure_message"), &result.failure_message)?;
+    printer.plain(Field::of("traceparent"), &result.traceparent)?;
+    printer.boolean(Field::named("failureAllowed", "failure_allowed"), result.failure_allowed)
 }

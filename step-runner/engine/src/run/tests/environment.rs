@@ -114,10 +114,11 @@ fn a_failed_step_exports_nothing() {
 }
 
 #[test]
-fn a_process_knows_its_directory_and_nothing_of_job_variables() {
+fn a_process_knows_its_directory_and_its_span_and_nothing_of_job_variables() {
     let world = reading("- {name: c, step: ./child}").with_plan(|plan| plan.variables = pairs(&[("CI_X", "v")])).finished();
     let names: Vec<_> = world.processes()[0].env.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
-    assert_eq!(names, ["N=g", "PWD=/job", "W=g"]);
+    let span = world.node("c").trace.unwrap();
+    assert_eq!(names, ["N=g", "PWD=/job", &format!("TRACEPARENT={span}"), "W=g"]);
 }
 
 #[test]
@@ -139,4 +140,22 @@ fn a_merge_request_pipeline_with_its_whole_environment_runs() {
         .finished();
     assert_eq!(world.processes()[0].command[0], odd[0].1.into());
     assert!(odd.iter().all(|(name, value)| world.processes()[0].env.contains(&(Arc::from(*name), Value::from(*value)))));
+}
+
+#[test]
+fn every_process_gets_the_span_of_its_own_step() {
+    let run = "- {name: a, script: x, env: {TRACEPARENT: mine}}\n  - {name: s, step: ./s}";
+    let caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let world = World::new(run)
+        .with_file("/job/s/step.yml", "{}\n---\nrun: [{name: b, script: y}]\n")
+        .with_plan(|plan| plan.trace_parent = caller.parse().ok())
+        .finished();
+    let told = |index: usize| {
+        let process = &world.processes()[index];
+        process.env.iter().find(|(name, _)| &**name == "TRACEPARENT").unwrap().1.as_str().unwrap().to_owned()
+    };
+    let span = |path: &str| world.node(path).trace.unwrap().to_string();
+    assert_eq!([told(0), told(1)], [span("a"), span("s/b")]);
+    let spans = [span(""), span("a"), span("s"), span("s/b")];
+    assert!(spans.iter().all(|span| span.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && span != caller), "{spans:?}");
 }
