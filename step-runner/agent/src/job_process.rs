@@ -5,7 +5,9 @@ mod drive;
 mod host;
 pub mod journal;
 mod pump;
+pub mod reserve;
 mod shell;
+pub mod spool;
 mod step_files;
 mod watch;
 
@@ -64,6 +66,12 @@ pub trait Audience: Send + 'static {
     fn ended(&mut self, step: StepId, headline: &Headline, tail: &[u8]);
     /// Called several times a second, for a live status line.
     fn tick(&mut self) {}
+    /// Whether something waits for [`Audience::quiet`]: the beginning of a line, for example.
+    fn holds_back(&self) -> bool {
+        false
+    }
+    /// Nothing came for a moment: what is held back will not be completed soon.
+    fn quiet(&mut self) {}
 }
 
 /// Somebody outside who wants the job to end.

@@ -31,6 +31,8 @@ pub struct Delivery<A> {
     maskers: HashMap<(StepId, Stream), Masked>,
     tails: HashMap<StepId, Vec<u8>>,
     next_tick: Instant,
+    /// When the audience got something last, while it holds something back.
+    held_since: Option<Instant>,
     /// Masked output on its way, to be used again.
     masked: Vec<u8>,
 }
@@ -52,6 +54,7 @@ impl<A: Audience> Delivery<A> {
             maskers: HashMap::new(),
             tails: HashMap::new(),
             next_tick: Instant::now() + TICK,
+            held_since: None,
             masked: Vec::new(),
         }
     }
@@ -68,13 +71,14 @@ impl<A: Audience> Delivery<A> {
             let was_idle = message.is_none();
             if let Some(message) = message {
                 self.deliver(message);
+                self.held_since = self.audience.holds_back().then(Instant::now);
             }
             self.on_time(was_idle);
         }
     }
 
     fn due(&self) -> Instant {
-        let quiet = self.maskers.values().filter_map(|masked| masked.quiet_since).min();
+        let quiet = self.maskers.values().filter_map(|masked| masked.quiet_since).chain(self.held_since).min();
         quiet.map_or(self.next_tick, |since| self.next_tick.min(since + QUIET))
     }
 
@@ -87,6 +91,10 @@ impl<A: Audience> Delivery<A> {
         }
         if was_idle && !self.maskers.is_empty() {
             self.release_quiet(now);
+        }
+        if was_idle && self.held_since.is_some_and(|since| now >= since + QUIET) {
+            self.held_since = None;
+            self.audience.quiet();
         }
     }
 
