@@ -1,6 +1,6 @@
 //! A directory of its own for each test, and the program called in it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// A local exec step with inputs of four types, an output, and an export (the one of the case tables).
@@ -83,8 +83,9 @@ impl Bench {
     }
 }
 
-pub fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_step-runner"))
+/// Where cargo put the program. It says so at run time too, whatever stood between it and the compiler.
+pub fn program() -> PathBuf {
+    std::env::var_os("CARGO_BIN_EXE_step-runner").map(PathBuf::from).expect("cargo names the programs of this package")
 }
 
 /// What a call has left.
