@@ -68,9 +68,11 @@ impl Loader {
             Some(file) => &[file],
             None => &FILES,
         };
+        // Without links, once for all candidates: this is done anew for each step, since a step before it may have changed anything.
+        let dir = named.canonicalize().map_err(|error| fault_of(&named.join(candidates.last().unwrap_or(&FILES[1])), error))?;
         let mut last = Err(fault_of(&named.join(FILES[1]), io::ErrorKind::NotFound.into()));
         for file in candidates {
-            last = self.load_file(Path::new(from), &named, file, is_absolute);
+            last = self.load_file(Path::new(from), &named, &dir, file, is_absolute);
             if !matches!(&last, Err(fault) if fault.kind == LoadFaultKind::NotFound) {
                 break;
             }
@@ -78,10 +80,9 @@ impl Loader {
         last
     }
 
-    fn load_file(&mut self, from: &Path, named: &Path, file: &str, is_absolute: bool) -> Result<LoadedDefinition, LoadFault> {
+    fn load_file(&mut self, from: &Path, named: &Path, dir: &Path, file: &str, is_absolute: bool) -> Result<LoadedDefinition, LoadFault> {
         let path = named.join(file);
-        let dir = named.canonicalize().map_err(|error| fault_of(&path, error))?;
-        let real = dir.join(file).canonicalize().map_err(|error| fault_of(&path, error))?;
+        let real = without_links(dir, file).map_err(|error| fault_of(&path, error))?;
         if !is_absolute && let Some(repository) = self.boundary.is_left(from, &real) {
             return Err(left(&path, &real, &repository));
         }
@@ -95,9 +96,16 @@ impl Loader {
             text: content,
             dir: dir_text.into(),
             file: file.into(),
-            provenance: self.provenances.as_mut().and_then(|known| known.of(&dir)),
+            provenance: self.provenances.as_mut().and_then(|known| known.of(dir)),
         })
     }
+}
+
+/// A file in a directory that is without links. Most are no link themselves, which one look tells.
+fn without_links(dir: &Path, file: &str) -> io::Result<PathBuf> {
+    let path = dir.join(file);
+    let is_one_name = Path::new(file).file_name().is_some_and(|name| name == file);
+    if is_one_name && !path.symlink_metadata()?.is_symlink() { Ok(path) } else { path.canonicalize() }
 }
 
 /// The directory as it was written: `..` takes the name before it away, whatever a link says, as in the original.
