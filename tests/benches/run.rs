@@ -213,8 +213,9 @@ fn log_path() {
         value: format!("{growth} KiB"),
         floor: String::new(),
         ratio: None,
-        goal: "flat: at most 256 KiB",
-        met: growth <= 256,
+        // What the allocator keeps of a few pieces of output differs from run to run; a leak of one byte in a thousand would be 2 MB.
+        goal: "flat: at most 1 MiB",
+        met: growth <= 1024,
     }
     .print();
 }
