@@ -58,10 +58,11 @@ pub fn check_reads(sequence: &Sequence, callees: &[Option<&Spec>], oddity: Verdi
         sequence.steps.iter().zip(callees).filter_map(|(step, callee)| Some((&*step.name, (*callee)?))).collect();
     let mut declared_by: BTreeMap<*const Spec, BTreeSet<&str>> = BTreeMap::new();
     let mut look = |template: &Template, place: Option<&Place>| {
-        if problems.len() >= MOST_PROBLEMS {
-            return;
-        }
         for path in template.paths() {
+            // Asked for each: to find the place of one problem the text is searched, and one template can hold any number of them.
+            if problems.len() >= MOST_PROBLEMS {
+                return;
+            }
             let [context, step, part, output, ..] = path.parts.as_slice() else { continue };
             let Some(callee) = called.get(&**step).filter(|_| **context == *"steps" && **part == *"outputs") else { continue };
             let Outputs::Declared(declared) = &callee.outputs else { continue };
@@ -229,6 +230,17 @@ mod tests {
                 "true line 8, column 19: step `build` has no output `paht`; did you mean `steps.build.outputs.path`?",
             ]
         );
+    }
+
+    #[test]
+    fn no_more_problems_are_looked_for_than_are_listed() {
+        let reads: String = (0..MOST_PROBLEMS + 10).map(|number| format!("${{{{ steps.build.outputs.p{number} }}}}")).collect();
+        let text = format!("{{}}\n---\nrun:\n  - {{name: build, func: ./x}}\n  - {{name: use, func: ./y, env: {{A: \"{reads}\"}}}}\n");
+        let caller = read(&text, "func.yml").document.unwrap();
+        let callee = read("spec: {outputs: {path: {type: string}}}\n---\nexec: {command: [a]}", "func.yml").document.unwrap();
+        let crate::document::Body::Sequence(sequence) = &caller.definition.body else { panic!("a sequence") };
+        let problems = check_reads(sequence, &[Some(&callee.spec), None], Verdict::Error, Some(&text));
+        assert_eq!(problems.len(), MOST_PROBLEMS);
     }
 
     #[test]

@@ -209,7 +209,8 @@ fn read_documents(text: &str, dialect: Option<Dialect>, is_file: bool) -> Readin
     if first.is_some() && is_alone {
         reader.report_missing_definition();
     }
-    reader.around.inputs = spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).collect());
+    let broken = std::mem::take(&mut reader.broken_inputs);
+    reader.around.inputs = spec.as_ref().map(|spec| spec.inputs.iter().map(|(name, _)| Arc::clone(name)).chain(broken).collect());
     let definition = second.flatten().and_then(|root| reader.definition(root, spec.as_ref()));
     let conditional = reader.take_conditional();
     let problems = reader.into_problems();

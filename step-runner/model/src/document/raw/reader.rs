@@ -21,6 +21,8 @@ pub(super) struct Reader<'t> {
     pub(super) oddity: Verdict,
     /// What expressions can read where the reader is.
     pub(super) around: Surroundings,
+    /// Inputs whose declarations are wrong. They are there all the same: what reads them is not wrong too.
+    pub(super) broken_inputs: Vec<Arc<str>>,
     /// What becomes of findings about expressions where the reader is.
     pub(super) scrutiny: Scrutiny,
     /// Of the first ones; line and column are counted at the end.
@@ -58,6 +60,7 @@ impl<'t> Reader<'t> {
             dialect,
             oddity: Verdict::Warning,
             around: Surroundings::default(),
+            broken_inputs: Vec::new(),
             scrutiny: Scrutiny::Reported,
             problems,
             unlisted: 0,

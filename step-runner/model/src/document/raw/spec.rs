@@ -80,9 +80,13 @@ impl<'t> Reader<'t> {
     fn inputs(&mut self, node: &Node<'t>) -> Option<Vec<(Arc<str>, Input)>> {
         let mut inputs = Vec::new();
         for (key, value) in self.declarations(node, "`inputs`", "input")? {
-            let Some(fields) = self.fields(value, &INPUT, Verdict::Warning) else { continue };
             let name = self.share(key.source_text().unwrap_or_default());
-            let Some(Declaration { kind, default, sensitive, description }) = self.declaration(key, &fields, "input") else { continue };
+            let fields = self.fields(value, &INPUT, Verdict::Warning);
+            let declaration = fields.as_ref().and_then(|fields| self.declaration(key, fields, "input"));
+            let (Some(fields), Some(Declaration { kind, default, sensitive, description })) = (fields, declaration) else {
+                self.broken_inputs.push(name);
+                continue;
+            };
             let template = self.is_template(&fields, kind);
             inputs.push((name, Input { kind, default, sensitive, description, template }));
         }

@@ -225,6 +225,14 @@ outputs:
 "#;
 
 #[test]
+fn an_input_whose_declaration_is_wrong_is_there_all_the_same() {
+    let text =
+        "spec: {inputs: {who: {type: strnig}, when: 1}}\n---\nexec: {command: [echo, \"${{ inputs.who }}\", \"${{ inputs.when }}\"]}\n";
+    let codes: Vec<&str> = read(text, "func.yml").problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, ["unknown-type", "not-a-map"]);
+}
+
+#[test]
 fn names_that_have_no_value() {
     insta::assert_snapshot!(shown(&read(READS, "step.yml").problems), @r#"
     warning[unknown-step] line 6, column 10: step `one` has not run yet at this place
