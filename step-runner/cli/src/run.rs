@@ -15,7 +15,7 @@ mod pairs;
 mod pipeline;
 mod place;
 mod plan;
-mod plan_text;
+pub mod plan_text;
 mod result_file;
 pub mod settings;
 mod shell;
@@ -100,6 +100,8 @@ struct PreparedJob {
     secrets: Vec<String>,
     root: Arc<PlannedDocument>,
     directories: Directories,
+    /// The first step is not there, so the run will end with that: what to do about it.
+    way_out: Option<String>,
 }
 
 fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
@@ -128,9 +130,28 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
         teller.problems(&near(problems, place));
         Stop::told(Exit::BadInput)
     })?;
+    let mut problems = problems;
+    let is_run_for_people = !settings.dry_run && !settings.strict && settings.output == typed::Output::Text;
+    let way_out = if is_run_for_people { leave_to_the_run(&mut problems, &job, &directories) } else { None };
     let warnings: Vec<DocumentProblems> = job.warnings.iter().cloned().chain(problems).chain(variables_in_scripts(&job, place)).collect();
     tell_warnings(near(warnings, place), settings, teller)?;
-    Ok(PreparedJob { job, secrets, root, directories })
+    Ok(PreparedJob { job, secrets, root, directories, way_out })
+}
+
+/// A step that is not there and has none before it that could write it: the run ends with the same words at once, so people need not read them
+/// twice. What is left to tell is the way out.
+fn leave_to_the_run(problems: &mut [DocumentProblems], job: &Job, directories: &Directories) -> Option<String> {
+    let is_missing = |problem: &step_model::diagnostic::Problem| problem.code == "not-found";
+    let known = problems.iter().flat_map(|file| &file.problems).any(is_missing);
+    problems.iter_mut().for_each(|file| file.problems.retain(|problem| !is_missing(problem)));
+    known.then(|| {
+        let step = "a step is a directory with a `func.yml` or a `step.yml` in it";
+        if job.is_wrapped {
+            format!("{step}; `{}` was looked for in {}", job.title, directories.build_dir)
+        } else {
+            format!("{step}; a relative path begins where the file lies that names it")
+        }
+    })
 }
 
 /// Job variables are not in the environment of a script, which surprises people.
@@ -298,7 +319,17 @@ impl Execution<'_> {
         if !late.is_empty() && exit == Exit::Done {
             exit = Exit::Fault;
         }
-        teller.end(&Ending { run, exit, is_wrapped: self.prepared.job.is_wrapped, faults: &late });
+        // No fault of ours, and nothing to look into: as `sh` and `make` end when nobody reads them.
+        if exit == Exit::Fault && teller.reader_left() {
+            exit = Exit::Failed;
+        }
+        teller.end(&Ending {
+            run,
+            exit,
+            is_wrapped: self.prepared.job.is_wrapped,
+            faults: &late,
+            way_out: self.prepared.way_out.as_deref(),
+        });
         if self.settings.shell && !matches!(exit, Exit::Done | Exit::Interrupted | Exit::Terminated | Exit::HungUp) {
             self.open_shell(run, teller)?;
         }

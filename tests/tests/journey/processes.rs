@@ -95,9 +95,13 @@ fn a_step_reads_nothing_from_standard_input() {
 fn a_closed_standard_output_ends_the_job() {
     let workshop = Workshop::new();
     workshop.file("job/step.yml", "{}\n---\nexec: {command: [sh, -c, \"while echo line; do :; done\"]}\n");
-    let finished = workshop.shell("step-runner run ./job --result r.json | head -n 1; echo over").limit(Duration::from_secs(30)).finish();
+    let finished = workshop
+        .shell("{ step-runner run ./job --result r.json; echo \"code $?\" >&2; } | head -n 1; echo over")
+        .limit(Duration::from_secs(30))
+        .finish();
     assert!(finished.stdout().ends_with("over\n"), "{finished}");
     assert!(!finished.stderr().contains("panicked"), "{finished}");
+    assert!(finished.stderr().contains("code 1\n"), "not a fault of ours: {finished}");
     assert!(workshop.result("r.json")["status"].is_string());
 }
 
@@ -106,7 +110,7 @@ fn a_full_standard_output_is_said() {
     let workshop = Workshop::new();
     workshop.file("job/step.yml", "{}\n---\nexec: {command: [echo, hello]}\n");
     let finished = workshop.shell("step-runner run ./job >/dev/full").finish();
-    assert!(finished.status.code() != Some(0) && finished.stderr().contains("no space left on device"), "{finished}");
+    assert!(finished.status.code() == Some(70) && finished.stderr().contains("no space left on device"), "{finished}");
     assert!(!finished.stderr().contains("panicked"), "{finished}");
     let finished = workshop.shell("step-runner run ./job >&-").finish();
     assert!(!finished.stderr().contains("panicked"), "{finished}");

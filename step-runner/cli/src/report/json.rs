@@ -4,6 +4,7 @@
 //! in `docs/reference/events.md`.
 
 use super::{Paths, Surface};
+use crate::run::plan_text::PlanOutline;
 use base64::Engine as _;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub struct Lines<S> {
     split: BTreeMap<(StepId, &'static str), Vec<u8>>,
     /// Why a line could not be written; the first one.
     lost: Option<String>,
+    reader_left: bool,
 }
 
 /// One line. Absent members are not written.
@@ -124,11 +126,6 @@ struct Problem<'a> {
 }
 
 #[derive(Serialize)]
-struct Plan<'a> {
-    text: &'a str,
-}
-
-#[derive(Serialize)]
 struct Fault<'a> {
     message: &'a str,
     hints: &'a [String],
@@ -150,7 +147,7 @@ struct Note<'a> {
 
 impl<S: Surface> Lines<S> {
     pub fn new(surface: S) -> Self {
-        Self { surface, paths: Paths::default(), split: BTreeMap::new(), lost: None }
+        Self { surface, paths: Paths::default(), split: BTreeMap::new(), lost: None, reader_left: false }
     }
 
     /// What stands for the one step without a name.
@@ -180,14 +177,19 @@ impl<S: Surface> Lines<S> {
         self.write("problem", members)
     }
 
-    /// What would run, as people read it.
-    pub fn plan(&mut self, text: &str) -> io::Result<()> {
-        self.write("plan", Plan { text })
+    /// What would run.
+    pub fn plan(&mut self, plan: &PlanOutline) -> io::Result<()> {
+        self.write("plan", plan)
     }
 
     /// Why a line could not be written, if one could not.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
+    }
+
+    /// Whoever read standard output does so no longer.
+    pub fn reader_left(&self) -> bool {
+        self.reader_left
     }
 
     /// Why nothing ran, or what went wrong after the last step.
@@ -225,6 +227,7 @@ impl<S: Surface> Lines<S> {
         let outcome = self.surface.output(&line);
         if let (Err(fault), None) = (&outcome, &self.lost) {
             self.lost = Some(fault.to_string());
+            self.reader_left = fault.kind() == io::ErrorKind::BrokenPipe;
         }
         outcome
     }

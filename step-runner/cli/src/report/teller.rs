@@ -5,6 +5,7 @@ use super::json::Lines;
 use super::text::Text;
 use super::words::{self, WARNING};
 use crate::exit::{Complaint, Exit};
+use crate::run::plan_text::PlanOutline;
 use crate::run::settings::{Settings, Talk};
 use crate::run::signals::Asked;
 use crate::run::typed::Output;
@@ -33,6 +34,8 @@ pub struct Ending<'a> {
     pub is_wrapped: bool,
     /// What went wrong after the last step: the log or a result could not be written to its end.
     pub faults: &'a [String],
+    /// A way out of the failure that was known before the first step.
+    pub way_out: Option<&'a str>,
 }
 
 impl Ending<'_> {
@@ -124,9 +127,9 @@ impl<S: Surface> Teller<S> {
     /// The plan of `--dry-run`: what was asked for, so it goes to standard output.
     /// # Errors
     /// Standard output cannot be written.
-    pub fn plan(&mut self, plan: &str) -> io::Result<()> {
+    pub fn plan(&mut self, plan: &PlanOutline) -> io::Result<()> {
         match self {
-            Self::Text(text) => text.print(plan),
+            Self::Text(text) => text.print(&plan.to_string()),
             Self::Json(lines) => lines.plan(plan),
         }
     }
@@ -136,6 +139,14 @@ impl<S: Surface> Teller<S> {
         match self {
             Self::Text(_) => None,
             Self::Json(lines) => lines.lost(),
+        }
+    }
+
+    /// Whether whoever read standard output does so no longer: `| head` has seen enough.
+    pub fn reader_left(&self) -> bool {
+        match self {
+            Self::Text(text) => text.reader_left(),
+            Self::Json(lines) => lines.reader_left(),
         }
     }
 
@@ -172,6 +183,7 @@ impl<S: Surface> Teller<S> {
         if let Some(message) = ending.message() {
             let failure = run.failed_step().and_then(|step| text.failure_of(step).map(str::to_owned));
             text.say(&words::failure(message, failure.as_deref()));
+            ending.way_out.into_iter().for_each(|hint| text.say(&words::hint(hint)));
         }
         for fault in ending.faults {
             text.say(&words::failure(fault, None));

@@ -32,11 +32,13 @@ pub struct Text<S> {
     asked: Asked,
     /// As much of `asked` as has been told.
     told: Option<(Signal, bool)>,
+    /// Whoever read standard output does so no longer.
+    reader_left: bool,
 }
 
 impl<S: Surface> Text<S> {
     pub fn new(surface: S, talk: Talk, asked: Asked) -> Self {
-        Self { surface, talk, paths: Paths::default(), running: Vec::new(), failed: BTreeMap::new(), asked, told: None }
+        Self { surface, talk, paths: Paths::default(), running: Vec::new(), failed: BTreeMap::new(), asked, told: None, reader_left: false }
     }
 
     /// What stands for the one step without a name.
@@ -61,6 +63,10 @@ impl<S: Surface> Text<S> {
     /// It cannot be written.
     pub fn print(&mut self, text: &str) -> io::Result<()> {
         self.surface.output(text.as_bytes())
+    }
+
+    pub fn reader_left(&self) -> bool {
+        self.reader_left
     }
 
     fn tell_what_was_asked(&mut self) {
@@ -99,7 +105,7 @@ impl<S: Surface> Audience for Text<S> {
     }
 
     fn output(&mut self, _step: StepId, _stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        self.surface.output(bytes)
+        self.surface.output(bytes).inspect_err(|error| self.reader_left |= error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     fn said(&mut self, _step: StepId, line: &str, warning: bool) {

@@ -105,6 +105,11 @@ pub fn failure(message: &str, circumstances: Option<&str>) -> String {
     format!("{BAD}error{BAD:#}: {}\n{}", plain(message), circumstances.unwrap_or_default())
 }
 
+/// ` hint: a step is a directory`
+pub fn hint(hint: &str) -> String {
+    format!(" hint: {}\n", plain(hint))
+}
+
 /// What is known about a step that failed: its path, command, directory and last lines.
 pub fn circumstances(path: &str, headline: &Headline, tail: &[u8]) -> String {
     let mut text = format!("  step: {path}\n{}", command_and_directory(headline));

@@ -1,61 +1,166 @@
-//! A plan as text: what would run, what it would see, and what would be contacted. Values of variables are never shown.
+//! A plan before it runs: what would run, what it would see, and what would be contacted; as text for people, as an object for programs.
+//! Values of variables are never shown.
 
 use super::job::Job;
 use super::plan::Directories;
 use crate::report::words;
-use std::fmt::Write as _;
+use serde::Serialize;
+use std::fmt::{self, Write as _};
 use step_model::document::{Action, Body, StepDocument};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::StepReference;
 
-/// The plan, for `--dry-run`.
-pub fn of(job: &Job, root: &PlannedDocument, directories: &Directories) -> String {
-    let mut text = String::from("steps:\n");
-    match (&root.document.definition.body, &root.targets[..]) {
-        (Body::Sequence(sequence), [target]) if job.is_wrapped => {
-            let Some(step) = sequence.steps.first() else { return text };
-            line(&mut text, 1, &job.title, &action(&step.action));
-            target_lines(&mut text, 1, target);
-        }
-        _ => document_lines(&mut text, 0, root),
-    }
-    let _ = writeln!(text, "directory:\n  {}", directories.work_dir);
-    let mut variables: Vec<String> = job
-        .request
-        .variables
-        .iter()
-        .map(|variable| match (variable.file, variable.masked) {
-            (true, _) => format!("{} (file)", variable.key),
-            (false, true) => format!("{} (masked)", variable.key),
-            (false, false) => variable.key.to_string(),
-        })
-        .collect();
-    variables.sort();
-    variables.dedup();
-    section(&mut text, "job variables", &variables);
-    let mut env: Vec<String> = job.request.env.keys().map(|name| name.to_string()).collect();
-    if let (Body::Sequence(sequence), true) = (&root.document.definition.body, job.is_wrapped) {
-        env.extend(sequence.steps.iter().flat_map(|step| &step.env).map(|(name, _)| name.source().to_owned()));
-    }
-    section(&mut text, "environment", &env);
-    section(&mut text, "missing values", &job.missing);
-    let not_done: Vec<String> = job.not_done.iter().map(|part| format!("{}; {}", part.what, part.way_out)).collect();
-    section(&mut text, "not done here", &not_done);
-    let mut contacted = Vec::new();
-    remote(root, &mut contacted);
-    contacted.sort();
-    contacted.dedup();
-    if contacted.is_empty() {
-        contacted.push("nothing".into());
-    }
-    section(&mut text, "contacts", &contacted);
-    text
+/// What `--dry-run` tells. As JSON: `docs/reference/events.md`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanOutline {
+    #[serde(flatten)]
+    work: Work,
+    directory: String,
+    variables: Vec<VariableOutline>,
+    /// Names.
+    environment: Vec<String>,
+    missing_values: Vec<String>,
+    not_done: Vec<NotDoneOutline>,
+    contacts: Vec<String>,
 }
 
-fn section(text: &mut String, title: &str, lines: &[String]) {
-    if !lines.is_empty() {
+/// What a definition does: a command, or steps.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+struct Work {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<StepOutline>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct StepOutline {
+    name: String,
+    /// A reference as a person would write it, or a script in one line.
+    action: String,
+    read: Read,
+    #[serde(flatten)]
+    work: Work,
+}
+
+/// When the definition of a step is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Read {
+    /// It will run as it is.
+    Now,
+    /// As it is now; read again when the run reaches it.
+    NowAndAgain,
+    /// Not before the run reaches it.
+    Later,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct VariableOutline {
+    name: String,
+    file: bool,
+    masked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct NotDoneOutline {
+    part: &'static str,
+    what: String,
+    way_out: String,
+}
+
+/// The plan, for `--dry-run`.
+pub fn of(job: &Job, root: &PlannedDocument, directories: &Directories) -> PlanOutline {
+    let work = match (&root.document.definition.body, &root.targets[..]) {
+        (Body::Sequence(sequence), [target]) if job.is_wrapped => {
+            let step = sequence.steps.first().map(|first| step(&job.title, &first.action, target));
+            Work { command: None, steps: step.into_iter().collect() }
+        }
+        _ => work(root),
+    };
+    let outline = |variable: &step_model::request::Variable| VariableOutline {
+        name: variable.key.to_string(),
+        file: variable.file,
+        masked: variable.masked,
+    };
+    let mut variables: Vec<VariableOutline> = job.request.variables.iter().map(outline).collect();
+    variables.sort();
+    variables.dedup();
+    let mut environment: Vec<String> = job.request.env.keys().map(|name| name.to_string()).collect();
+    if let (Body::Sequence(sequence), true) = (&root.document.definition.body, job.is_wrapped) {
+        environment.extend(sequence.steps.iter().flat_map(|step| &step.env).map(|(name, _)| name.source().to_owned()));
+    }
+    let not_done =
+        |part: &step_payload::NotDone| NotDoneOutline { part: part.part, what: part.what.clone(), way_out: part.way_out.clone() };
+    let mut contacts = Vec::new();
+    remote(root, &mut contacts);
+    contacts.sort();
+    contacts.dedup();
+    PlanOutline {
+        work,
+        directory: directories.work_dir.to_string(),
+        variables,
+        environment,
+        missing_values: job.missing.clone(),
+        not_done: job.not_done.iter().map(not_done).collect(),
+        contacts,
+    }
+}
+
+/// The steps of a sequence, or the command of an exec.
+fn work(planned: &PlannedDocument) -> Work {
+    match &planned.document.definition.body {
+        Body::Exec(exec) => Work { command: Some(exec.command.iter().map(|word| word.source().to_owned()).collect()), steps: Vec::new() },
+        Body::Sequence(sequence) => {
+            let steps = sequence.steps.iter().zip(&planned.targets);
+            Work { command: None, steps: steps.map(|(it, target)| step(&it.name, &it.action, target)).collect() }
+        }
+    }
+}
+
+fn step(name: &str, what: &Action, target: &Target) -> StepOutline {
+    let (read, work) = match target {
+        Target::Script => (Read::Now, Work::default()),
+        Target::Document(planned) => (Read::Now, work(planned)),
+        Target::Hole { seen: Some(planned) } => (Read::NowAndAgain, work(planned)),
+        Target::Hole { seen: None } => (Read::Later, Work::default()),
+    };
+    StepOutline { name: name.to_owned(), action: action(what), read, work }
+}
+
+impl fmt::Display for PlanOutline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::from("steps:\n");
+        work_lines(&mut text, 0, &self.work);
+        section(&mut text, "directory", [self.directory.clone()]);
+        let mut variables: Vec<String> = self
+            .variables
+            .iter()
+            .map(|VariableOutline { name, file, masked }| match (file, masked) {
+                (true, _) => format!("{name} (file)"),
+                (false, true) => format!("{name} (masked)"),
+                (false, false) => name.clone(),
+            })
+            .collect();
+        variables.dedup();
+        section(&mut text, "job variables", variables);
+        section(&mut text, "environment", self.environment.iter().cloned());
+        section(&mut text, "missing values", self.missing_values.iter().cloned());
+        section(&mut text, "not done here", self.not_done.iter().map(|part| format!("{}; {}", part.what, part.way_out)));
+        if self.contacts.is_empty() {
+            section(&mut text, "contacts", ["nothing".to_owned()]);
+        } else {
+            section(&mut text, "contacts", self.contacts.iter().cloned());
+        }
+        f.write_str(&text)
+    }
+}
+
+fn section(text: &mut String, title: &str, lines: impl IntoIterator<Item = String>) {
+    let mut lines = lines.into_iter().peekable();
+    if lines.peek().is_some() {
         let _ = writeln!(text, "{title}:");
-        lines.iter().for_each(|line| text.push_str(&format!("  {}\n", words::plain(line))));
+        lines.for_each(|line| text.push_str(&format!("  {}\n", words::plain(&line))));
     }
 }
 
@@ -63,31 +168,18 @@ fn line(text: &mut String, depth: usize, name: &str, what: &str) {
     let _ = writeln!(text, "{:width$}{}: {}", "", words::plain(name), words::plain(what), width = 2 * depth);
 }
 
-/// The steps of a sequence, or the command of an exec, one level deeper.
-fn document_lines(text: &mut String, depth: usize, planned: &PlannedDocument) {
-    match &planned.document.definition.body {
-        Body::Exec(exec) => {
-            let words: Vec<&str> = exec.command.iter().map(|word| word.source()).collect();
-            line(text, depth + 1, "exec", &words.join(" "));
-        }
-        Body::Sequence(sequence) => {
-            for (step, target) in sequence.steps.iter().zip(&planned.targets) {
-                let later = match target {
-                    Target::Document(_) | Target::Script => "",
-                    Target::Hole { seen: Some(_) } => " (as it is now; read again when the run reaches it)",
-                    Target::Hole { seen: None } => " (read when the run reaches it)",
-                };
-                line(text, depth + 1, &step.name, &format!("{}{later}", action(&step.action)));
-                target_lines(text, depth + 1, target);
-            }
-        }
+fn work_lines(text: &mut String, depth: usize, work: &Work) {
+    if let Some(command) = &work.command {
+        line(text, depth + 1, "exec", &command.join(" "));
     }
-}
-
-fn target_lines(text: &mut String, depth: usize, target: &Target) {
-    match target {
-        Target::Document(planned) | Target::Hole { seen: Some(planned) } => document_lines(text, depth, planned),
-        Target::Script | Target::Hole { seen: None } => {}
+    for step in &work.steps {
+        let later = match step.read {
+            Read::Now => "",
+            Read::NowAndAgain => " (as it is now; read again when the run reaches it)",
+            Read::Later => " (read when the run reaches it)",
+        };
+        line(text, depth + 1, &step.name, &format!("{}{later}", step.action));
+        work_lines(text, depth + 1, &step.work);
     }
 }
 

@@ -147,3 +147,31 @@ job succeeded in TIME
 "#]]
     );
 }
+
+#[test]
+fn a_step_that_is_not_there_is_said_once_with_the_way_out() {
+    let bench = Bench::new();
+    let finished = bench.run(&["run", "./nope"]).exits(3);
+    let directory = bench.path(".").canonicalize().expect("it is there");
+    let said = said(&finished.stderr).replace(&*directory.to_string_lossy(), "DIR");
+    assert_data_eq!(
+        text(said),
+        str![[r#"
+error: failed to load: loading file "DIR/nope/step.yml": reading file: open DIR/nope/step.yml: no such file or directory
+ hint: a step is a directory with a `func.yml` or a `step.yml` in it; `./nope` was looked for in DIR
+job failed in TIME
+
+"#]]
+    );
+}
+
+#[test]
+fn without_a_first_step_there_is_no_result() {
+    let bench = Bench::new();
+    bench.job("exec: {}\n");
+    bench.file("old.json", "{}");
+    bench.run(&["run", "./job", "--result", "old.json"]).exits(3);
+    assert_eq!(bench.json("old.json"), serde_json::json!({}), "an earlier one stays");
+    bench.run(&["run", "./job", "--result", "new.json"]).exits(3);
+    assert!(!bench.path("new.json").exists());
+}

@@ -52,7 +52,7 @@ fn a_plan_shows_what_would_run_and_no_values() {
         Target::Hole { seen: None },
     ];
     let root = planned(text, targets);
-    let plan = of(&job(&root, false), &root, &here());
+    let plan = of(&job(&root, false), &root, &here()).to_string();
     assert!(!plan.contains("a-value"), "{plan}");
     insta::assert_snapshot!(plan, @r"
     steps:
@@ -110,5 +110,23 @@ fn the_level_that_nobody_wrote_is_not_shown() {
 #[test]
 fn run_20_an_exec_is_described_by_its_command() {
     let root = planned("{}\n---\nexec: {command: [go, run, .]}\n", Vec::new());
-    assert!(of(&job(&root, false), &root, &here()).starts_with("steps:\n  exec: go run .\n"));
+    assert!(of(&job(&root, false), &root, &here()).to_string().starts_with("steps:\n  exec: go run .\n"));
+}
+
+#[test]
+fn programs_get_the_plan_as_fields() {
+    let compile = planned("{}\n---\nexec: {command: [go, build]}\n", Vec::new());
+    let text = "{}\n---\nrun:\n  - {name: first, func: ./compile}\n  - {name: again, func: ./compile}\n  - {name: far, func: \"${{ env.STEP }}\"}\n";
+    let targets = vec![Target::Document(compile.clone()), Target::Hole { seen: Some(compile) }, Target::Hole { seen: None }];
+    let root = planned(text, targets);
+    let plan = serde_json::to_value(of(&job(&root, false), &root, &here())).expect("it is plain data");
+    let steps = serde_json::json!([
+        {"name": "first", "action": "./compile", "read": "now", "command": ["go", "build"]},
+        {"name": "again", "action": "./compile", "read": "now_and_again", "command": ["go", "build"]},
+        {"name": "far", "action": "${{ env.STEP }}", "read": "later"},
+    ]);
+    assert_eq!(plan["steps"], steps);
+    assert_eq!(plan["variables"][0], serde_json::json!({"name": "CERT", "file": true, "masked": false}));
+    assert_eq!(plan["not_done"], serde_json::json!([{"part": "cache", "what": "no cache", "way_out": "fill it"}]));
+    assert_eq!(plan["contacts"], serde_json::json!([]));
 }
