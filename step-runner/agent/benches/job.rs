@@ -1,15 +1,15 @@
 //! Jobs for the benchmarks, and the lines of their table.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use step_agent::definitions;
 use step_agent::job_process::{self, Audience, Ended, Settings, Streams};
 use step_engine::run::Seed;
+use step_model::builtin::Builtins;
 use step_model::document::{Dialect, raw};
 use step_model::masking::Secrets;
-use step_model::plan::{Level, Places, Plan};
+use step_model::plan::{Places, Plan};
 use step_model::result::Status;
 use step_model::value::Value;
 
@@ -23,19 +23,11 @@ pub fn environment() -> Vec<(String, String)> {
 pub fn plan(directory: &Path, run: &str) -> Plan {
     let reading = raw::read_job(&format!("{{}}\n---\nrun:\n{run}"), Dialect::Steps);
     let place: Arc<str> = directory.to_str().expect("the directory was made from text").into();
-    let (root, _) = definitions::resolve(reading.document.expect("the job is written right"), &place, false).expect("its steps are there");
-    Plan {
-        root,
-        places: Places { work_dir: place.clone(), build_dir: place.clone(), files_dir: place },
-        process_env: environment().into_iter().map(|(name, value)| (name.into(), Value::from(value))).collect(),
-        request_env: BTreeMap::new(),
-        variables: BTreeMap::new(),
-        timeout: None,
-        grace_period: Duration::from_secs(1),
-        level: Level::V0_44,
-        strict: false,
-        trace_parent: None,
-    }
+    let (root, _) = definitions::resolve(reading.document.expect("the job is written right"), &place, false, &Builtins::default())
+        .expect("its steps are there");
+    let places = Places { work_dir: place.clone(), build_dir: place.clone(), files_dir: place };
+    let process_env = environment().into_iter().map(|(name, value)| (name.into(), Value::from(value))).collect();
+    Plan { process_env, grace_period: Duration::from_secs(1), ..Plan::of(root, places) }
 }
 
 /// Runs a plan that must succeed.

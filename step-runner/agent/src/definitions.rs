@@ -17,6 +17,7 @@ use std::sync::Arc;
 use step_engine::effect::{Effect, LoadedDefinition};
 use step_engine::event::{LoadFault, LoadFaultKind};
 use step_engine::resolve::{DocumentProblems, Resolver};
+use step_model::builtin::Builtins;
 use step_model::document::StepDocument;
 use step_model::plan::PlannedDocument;
 use step_model::reference::{Digest, LocalReference};
@@ -25,16 +26,18 @@ use step_model::reference::{Digest, LocalReference};
 const FILES: [&str; 2] = ["func.yml", "step.yml"];
 
 /// Resolves a job, or a definition file, as far as that is possible before the first step. `dir`: what its relative references are
-/// relative to; absolute. `provenance`: look up the commit of each definition, which costs one `git` per directory.
+/// relative to; absolute. `provenance`: look up the commit of each definition, which costs one `git` per directory. `builtins`: the steps that
+/// are compiled into this program.
 /// # Errors
 /// Every problem of every document that was reached, when one of them is an error.
 pub fn resolve(
     root: Arc<StepDocument>,
     dir: &str,
     provenance: bool,
+    builtins: &Builtins,
 ) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
     let mut loader = Loader::new(dir, provenance);
-    let (mut resolver, effects) = Resolver::start(root, dir.into());
+    let (mut resolver, effects) = Resolver::start(root, dir.into(), builtins.clone());
     let mut open = VecDeque::from(effects);
     while let Some(effect) = open.pop_front() {
         if let Effect::Load { load, from, reference } = effect {

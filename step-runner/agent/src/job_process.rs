@@ -4,6 +4,7 @@ mod command;
 mod drive;
 mod host;
 pub mod journal;
+mod program_files;
 mod pump;
 pub mod reserve;
 mod shell;

@@ -1,5 +1,6 @@
 //! The program `step-runner`: reads the command line, and ends with the exit code of what it did.
 
+mod builtins;
 mod check;
 mod command_line;
 mod complain;

@@ -27,6 +27,7 @@ mod variables;
 
 pub use typed::RunArguments;
 
+use crate::builtins;
 use crate::exit::{Exit, Stop};
 use crate::report::screen::Screen;
 use crate::report::teller::{Ending, Teller};
@@ -126,7 +127,7 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
         tell_what_differs(&job, &directories, place, teller);
     }
     let provenance = !settings.dry_run && settings.result_files.iter().any(|file| file.our_fields);
-    let (root, problems) = plan::resolve(&job, &directories.build_dir, provenance).map_err(|problems| {
+    let (root, problems) = plan::resolve(&job, &directories.build_dir, provenance, &builtins::all()).map_err(|problems| {
         teller.problems(&near(problems, place));
         Stop::told(Exit::BadInput)
     })?;
@@ -264,7 +265,7 @@ impl Execution<'_> {
         }
         self.add_sensitive_inputs(secrets);
         let root = self.prepared.root.clone();
-        plan::plan(job, root, &self.prepared.directories, variables.values, &files, self.settings, self.place)
+        plan::plan(job, root, &self.prepared.directories, variables, &files, self.settings, self.place)
     }
 
     /// What was given for a sensitive input must not appear anywhere, also not before the engine has seen it.

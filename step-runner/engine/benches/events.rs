@@ -18,8 +18,9 @@ use step_engine::effect::{Effect, LoadedDefinition};
 use step_engine::event::{Event, Exit, FileContent};
 use step_engine::resolve::Resolver;
 use step_engine::run::{Run, Seed};
+use step_model::builtin::Builtins;
 use step_model::document::{Dialect, Step, StepDocument, raw};
-use step_model::plan::{Level, Places, Plan};
+use step_model::plan::{Places, Plan};
 use step_model::reference::Digest;
 use step_model::result::{Status, StepId, Usage};
 use step_model::time::{Now, Timestamp};
@@ -115,25 +116,15 @@ fn plan(steps: usize, text: &str, inputs: &str) -> Plan {
     let (read, _) = raw::read_steps(&format!("- {{name: step, step: ./make{inputs}}}"), Some(Dialect::Steps));
     let named = |index| Step { name: Arc::from(format!("step_{index}")), ..read[0].clone() };
     let document = Arc::new(StepDocument::of_steps(Dialect::Steps, (0..steps).map(named)));
-    let (mut resolver, mut effects) = Resolver::start(document, "/job".into());
+    let (mut resolver, mut effects) = Resolver::start(document, "/job".into(), Builtins::default());
     while let Some(effect) = effects.pop() {
         if let Effect::Load { load, .. } = effect {
             effects.extend(resolver.on_loaded(load, Ok(definition(text))));
         }
     }
     let (root, _) = resolver.finish().expect("the job can be planned");
-    Plan {
-        root,
-        places: Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() },
-        process_env: variables(),
-        request_env: BTreeMap::new(),
-        variables: BTreeMap::new(),
-        timeout: None,
-        grace_period: Duration::from_secs(10),
-        level: Level::V0_44,
-        strict: false,
-        trace_parent: None,
-    }
+    let places = Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() };
+    Plan { process_env: variables(), grace_period: Duration::from_secs(10), ..Plan::of(root, places) }
 }
 
 fn now() -> Now {

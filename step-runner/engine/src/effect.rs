@@ -1,10 +1,10 @@
 //! What the engine wants done.
 
 use std::sync::Arc;
-use step_model::plan::Provenance;
+use step_model::plan::{Plan, Provenance};
 use step_model::reference::{Digest, LocalReference};
 use step_model::result::StepId;
-use step_model::value::Value;
+use step_model::value::{Object, Value};
 
 /// The number of a request to load a definition. Every load gets exactly one [`crate::event::Event::Loaded`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +53,28 @@ pub struct Process {
     pub files: Option<StepFiles>,
     /// The shell is chosen by the host, and the command is what the script needs (original.md F.5).
     pub script: Option<Script>,
+    /// The files of a step that is a program.
+    pub program: Option<Box<Program>>,
+}
+
+/// What a step that is a program finds in files of its own (docs/reference/step-programs.md). The host makes them before the process starts, for
+/// nobody else to read, and removes them when it has ended. It also says in `STEP_RUNNER_CLEANUP` where clean-up commands are left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// Absolute, as `STEP_RUNNER_INPUTS` says.
+    pub inputs_file: Arc<str>,
+    /// To be written as one JSON object.
+    pub inputs: Object,
+    pub handover: Option<HandoverFile>,
+}
+
+/// Steps that are handed over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandoverFile {
+    /// Absolute, as `STEP_RUNNER_HANDOVER` says.
+    pub path: Arc<str>,
+    /// With the places of this job. Its `process_env` is empty.
+    pub plan: Plan,
 }
 
 /// A text for the shell instead of a command.

@@ -9,6 +9,7 @@ use crate::effect::{Effect, LoadId, LoadedDefinition};
 use crate::event::{LoadFault, LoadFaultKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use step_model::builtin::{Builtins, UnknownBuiltin};
 use step_model::diagnostic::Problem;
 use step_model::document::raw::{self, Reading};
 use step_model::document::{Action, Body, Dialect, StepDocument};
@@ -25,6 +26,7 @@ pub const MAXIMUM_NESTING: usize = 64;
 pub struct Resolver {
     root: Arc<StepDocument>,
     dir: Arc<str>,
+    builtins: Builtins,
     definitions: BTreeMap<Location, Definition>,
     /// What each reference led to. `None`: still asked for.
     found: BTreeMap<Named, Option<Result<Location, LoadFault>>>,
@@ -80,16 +82,26 @@ pub(crate) enum Wanted<'a> {
     ScriptLegacy,
     Local(&'a LocalReference),
     Dynamic(&'a Template),
-    /// In words.
-    Remote(String),
+    /// By name. Whether there is one is for the registry to say.
+    Builtin(&'a str),
+    Remote(Remote),
+}
+
+/// What would have to be fetched, in words.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Remote {
+    Repository(String),
+    /// What the original bundles.
+    Bundled(String),
 }
 
 impl Resolver {
     /// Begins with the job itself (or a definition file), whose relative references are relative to `dir`.
-    pub fn start(root: Arc<StepDocument>, dir: Arc<str>) -> (Self, Vec<Effect>) {
+    pub fn start(root: Arc<StepDocument>, dir: Arc<str>, builtins: Builtins) -> (Self, Vec<Effect>) {
         let mut resolver = Self {
             root: Arc::clone(&root),
             dir: Arc::clone(&dir),
+            builtins,
             definitions: BTreeMap::new(),
             found: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -189,12 +201,12 @@ pub(crate) fn wanted_by_reference(reference: &StepReference) -> Wanted<'_> {
         StepReference::Builtin { name } if &**name == "script" => Wanted::Script,
         StepReference::Builtin { name } if &**name == "script_legacy" => Wanted::ScriptLegacy,
         StepReference::Dist { path } if matches!(&path[..], [name] if &**name == "script") => Wanted::Script,
-        StepReference::Builtin { name } => Wanted::Remote(format!("builtin://{name}")),
-        StepReference::Dist { path } => Wanted::Remote(format!("dist://{}", path.join("/"))),
-        StepReference::Git(git) => Wanted::Remote(format!("{}@{}", git.url.source(), git.revision)),
+        StepReference::Builtin { name } => Wanted::Builtin(name),
+        StepReference::Dist { path } => Wanted::Remote(Remote::Bundled(path.join("/"))),
+        StepReference::Git(git) => Wanted::Remote(Remote::Repository(format!("{}@{}", git.url.source(), git.revision))),
         StepReference::Oci(oci) => {
             let prefix = if oci.registry.source().is_empty() { String::new() } else { format!("{}/", oci.registry.source()) };
-            Wanted::Remote(format!("{prefix}{}:{}", oci.repository.source(), oci.tag.source()))
+            Wanted::Remote(Remote::Repository(format!("{prefix}{}:{}", oci.repository.source(), oci.tag.source())))
         }
     }
 }
@@ -206,8 +218,27 @@ pub(crate) fn parse_reference(text: &str, dialect: Dialect) -> Result<StepRefere
     StepReference::parse(text, dialect).map_err(|error| format!("compiling reference: {error}"))
 }
 
-pub(crate) fn not_fetched(what: &str) -> String {
-    format!("`{what}` is not on this machine, and this build does not fetch remote steps yet")
+impl std::fmt::Display for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Repository(what) => write!(f, "`{what}` is not on this machine, and this build does not fetch remote steps yet"),
+            Self::Bundled(name) => write!(f, "`dist://{name}` is not among the steps of this program"),
+        }
+    }
+}
+
+impl Remote {
+    fn hint(&self, builtins: &Builtins) -> String {
+        match self {
+            Self::Bundled(name) if builtins.get(name).is_ok() => format!("it is called `builtin://{name}`"),
+            _ => "copy the step into the repository and refer to its directory: `./steps/name`".into(),
+        }
+    }
+}
+
+/// With the way out, where there is no other place for it.
+pub(crate) fn no_builtin(fault: &UnknownBuiltin) -> String {
+    format!("{fault}: {}", fault.hint)
 }
 
 pub(crate) fn nests_too_deep() -> String {
@@ -225,18 +256,17 @@ pub(crate) fn file_name(planned: &PlannedDocument) -> String {
 }
 
 /// Plans a definition that the run has reached: everything that it refers to lies behind a step that has run.
-pub(crate) fn plan_alone(definition: LoadedDefinition) -> (Option<Arc<PlannedDocument>>, Vec<Problem>) {
+pub(crate) fn plan_alone(definition: LoadedDefinition, builtins: &Builtins) -> (Option<Arc<PlannedDocument>>, Vec<Problem>) {
     let reading = raw::read(&definition.text, &definition.file);
     let mut problems = reading.problems;
     let Some(document) = reading.document else { return (None, problems) };
-    problems.extend(build::refused_references(&document));
+    problems.extend(build::refused_references(&document, builtins));
     let planned = PlannedDocument {
-        targets: build::holes(&document),
-        document,
-        dir: definition.dir,
+        targets: build::holes(&document, builtins),
         file: definition.file,
         digest: Some(definition.digest),
         provenance: definition.provenance,
+        ..PlannedDocument::of_job(document, definition.dir)
     };
     (Some(Arc::new(planned)), problems)
 }

@@ -7,6 +7,7 @@ mod loading;
 mod masks;
 mod node;
 mod process;
+mod program;
 mod scope;
 mod sequence;
 mod stop;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use step_model::document::{Dialect, StepDocument, raw};
-use step_model::plan::{Level, Places, Plan, PlannedDocument};
+use step_model::plan::{Places, Plan, PlannedDocument};
 use step_model::reference::{Digest, LocalReference};
 use step_model::result::{Failure, ResultTree, StepId, StepResult, Usage};
 use step_model::time::{Now, Timestamp};
@@ -78,22 +78,11 @@ impl World {
     }
 
     pub fn of(root: Arc<StepDocument>) -> Self {
-        let root =
-            PlannedDocument { document: root, dir: "/job".into(), file: "".into(), digest: None, provenance: None, targets: Vec::new() };
+        let root = Arc::new(PlannedDocument::of_job(root, "/job".into()));
+        let places = Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() };
         Self {
             files: BTreeMap::new(),
-            plan: Plan {
-                root: Arc::new(root),
-                places: Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() },
-                process_env: BTreeMap::new(),
-                request_env: BTreeMap::new(),
-                variables: BTreeMap::new(),
-                timeout: None,
-                grace_period: Duration::from_secs(10),
-                level: Level::V0_44,
-                strict: false,
-                trace_parent: None,
-            },
+            plan: Plan { grace_period: Duration::from_secs(10), ..Plan::of(root, places) },
             now: at(0),
             behave: Box::new(|_, _| exits(0)),
             replies: BTreeMap::new(),
@@ -138,7 +127,7 @@ impl World {
     }
 
     fn resolver(&self) -> Resolver {
-        let (mut resolver, effects) = Resolver::start(Arc::clone(&self.plan.root.document), "/job".into());
+        let (mut resolver, effects) = Resolver::start(Arc::clone(&self.plan.root.document), "/job".into(), self.plan.builtins.clone());
         let mut queue = VecDeque::from(effects);
         while let Some(effect) = queue.pop_front() {
             let Effect::Load { load, from, reference } = effect else { panic!("{effect:?}") };

@@ -2,6 +2,7 @@
 //!
 //! Source: original.md A (GitLab step-runner, `schema/v1`).
 
+pub mod handover;
 pub mod interface;
 pub mod lint;
 pub mod raw;
@@ -49,8 +50,15 @@ pub struct Input {
     pub default: Option<Value>,
     pub sensitive: bool,
     pub description: Option<Arc<str>>,
-    /// The value is handed over unexpanded to another environment (functions dialect; array or struct).
+    /// The value is handed over unexpanded to another environment (functions dialect): an array of steps, or a struct of their outputs.
     pub template: bool,
+}
+
+impl Spec {
+    /// Whether steps are handed over to it: it has an input that is not expanded.
+    pub fn takes_steps(&self) -> bool {
+        self.inputs.iter().any(|(_, input)| input.template)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -122,6 +130,8 @@ pub struct Step {
     pub allow_failure: AllowFailure,
     /// `None`: only the job's limit holds. Set by `step-payload` and policy only.
     pub timeout: Option<Duration>,
+    /// The steps that it hands over, in place of an input. Set by `step-payload` only.
+    pub inner: Option<Arc<StepDocument>>,
     /// Where the document says so; `None` for a step that no file wrote.
     pub place: Option<Place>,
 }
@@ -189,6 +199,7 @@ impl Step {
             when: When::default(),
             allow_failure: AllowFailure::default(),
             timeout: None,
+            inner: None,
             place: None,
         }
     }

@@ -30,6 +30,11 @@ impl Scope {
         Some(Arc::new(Self { outer: outer.cloned(), variables: variables.into_iter().collect() }))
     }
 
+    /// The variables of this scope and of those around it.
+    pub fn all(self: &Arc<Self>) -> BTreeMap<Arc<str>, Value> {
+        flattened(Some(self)).into_iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect()
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
         let own = self.variables.binary_search_by(|(key, _)| (**key).cmp(name)).ok();
         own.map(|index| &self.variables[index].1).or_else(|| self.outer.as_ref()?.get(name))
@@ -75,6 +80,11 @@ impl Environment {
             Err(index) => self.current.insert(index, (Arc::clone(name), value.clone())),
         }
         self.exports.entry(Arc::clone(name)).or_default().push((self.version, value));
+    }
+
+    /// What was exported so far, as it is now.
+    pub fn exported(&self) -> impl Iterator<Item = (&Arc<str>, &Value)> {
+        self.exports.iter().filter_map(|(name, values)| Some((name, &values.last()?.1)))
     }
 
     /// The value of a variable as seen from `scope` now.

@@ -2,6 +2,7 @@
 //!
 //! Everything here is a value. No clock, no environment, no file, no runtime: whoever needs the world passes it in.
 
+pub mod builtin;
 pub mod diagnostic;
 pub mod document;
 pub mod environment;

@@ -1,15 +1,16 @@
 //! A plan: a job whose references have been resolved as far as they can be before the first step starts.
 
+use crate::builtin::Builtins;
 use crate::document::StepDocument;
 use crate::reference::Digest;
 use crate::trace::TraceContext;
-use crate::value::Value;
+use crate::value::{Object, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything that a run needs to know at its start.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub root: Arc<PlannedDocument>,
     pub places: Places,
@@ -19,6 +20,8 @@ pub struct Plan {
     pub request_env: BTreeMap<Arc<str>, Value>,
     /// Job variables: `vars.NAME`, `job.NAME`. A file variable holds its path; a masked one is marked sensitive.
     pub variables: BTreeMap<Arc<str>, Value>,
+    /// The contents of the file variables, by name: what a handover copies.
+    pub file_variables: BTreeMap<Arc<str>, Arc<str>>,
     /// The limit of the whole job, from its start. `None`: none.
     pub timeout: Option<Duration>,
     /// How long a process may take to end after it was asked to. Zero kills it at once.
@@ -28,6 +31,19 @@ pub struct Plan {
     pub strict: bool,
     /// The span of the caller, which the spans of the job are joined to. `None`: the job begins a trace.
     pub trace_parent: Option<TraceContext>,
+    /// The steps that are compiled into this program.
+    pub builtins: Builtins,
+    /// `None`: a job of its own.
+    pub handover: Option<HandedOver>,
+}
+
+/// What steps that were handed over see of where they come from (docs/design/0006).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HandedOver {
+    /// `inputs.*` of the outermost steps: values that the caller evaluated, with their marks.
+    pub inputs: Object,
+    /// Levels 1 to 3 of the environment's precedence around the step that handed over: an export of an inner step does not win over them.
+    pub enclosing_env: BTreeMap<Arc<str>, Value>,
 }
 
 /// Directories of a job, absolute.
@@ -52,7 +68,7 @@ pub enum Level {
 }
 
 /// A document, where it was found, and what its steps refer to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlannedDocument {
     pub document: Arc<StepDocument>,
     /// The directory of the definition file: `step_dir`, `func_dir`. The build directory for the job itself.
@@ -65,10 +81,56 @@ pub struct PlannedDocument {
     pub provenance: Option<Provenance>,
     /// One for each step of the sequence, in its order; empty for an exec.
     pub targets: Vec<Target>,
+    /// The sequences that steps hand over, as they were seen before the run, by the position of the step.
+    pub handovers: BTreeMap<usize, Arc<PlannedDocument>>,
+    /// Compiled into the program: no file holds it.
+    pub builtin: bool,
+}
+
+impl Plan {
+    /// A plan with nothing but a root: no environment, no variables, no limits.
+    pub fn of(root: Arc<PlannedDocument>, places: Places) -> Self {
+        Self {
+            root,
+            places,
+            process_env: BTreeMap::new(),
+            request_env: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            file_variables: BTreeMap::new(),
+            timeout: None,
+            grace_period: Duration::ZERO,
+            level: Level::default(),
+            strict: false,
+            trace_parent: None,
+            builtins: Builtins::default(),
+            handover: None,
+        }
+    }
+}
+
+impl PlannedDocument {
+    /// What no file holds, of which nothing is resolved yet. `dir`: what its references are relative to.
+    pub fn of_job(document: Arc<StepDocument>, dir: Arc<str>) -> Self {
+        Self {
+            document,
+            dir,
+            file: Arc::from(""),
+            digest: None,
+            provenance: None,
+            targets: Vec::new(),
+            handovers: BTreeMap::new(),
+            builtin: false,
+        }
+    }
+
+    /// A program that finds its inputs in a file, and may get steps handed over (docs/reference/step-programs.md).
+    pub fn is_program(&self) -> bool {
+        self.builtin || self.document.spec.takes_steps()
+    }
 }
 
 /// What one step of a sequence refers to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// A document that is known.
     Document(Arc<PlannedDocument>),

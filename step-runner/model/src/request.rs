@@ -1,6 +1,7 @@
 //! What somebody asks an agent to run.
 
 use crate::document::StepDocument;
+use crate::plan::Plan;
 use crate::trace::TraceContext;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// The span of the caller. `None`: the job begins a trace.
     pub trace_parent: Option<TraceContext>,
+    /// What was handed over, in place of steps: places, paths and the environment of the process are those of the sender.
+    pub plan: Option<Box<Plan>>,
 }
 
 /// A job variable.

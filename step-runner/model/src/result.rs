@@ -58,6 +58,8 @@ pub struct StepResult {
     pub sensitive_outputs: Vec<Arc<str>>,
     /// The span of the step. `None` where nobody made one: GitLab's results.
     pub trace: Option<TraceContext>,
+    /// What the step left out of the results below it, in a sentence. `None`: nothing.
+    pub filtered: Option<Arc<str>>,
 }
 
 /// Numbers as on the wire (`StepResult.Status`).

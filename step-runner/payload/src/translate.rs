@@ -45,6 +45,7 @@ pub(crate) fn translate(
         steps: StepDocument::of_steps(here.dialect.unwrap_or(Dialect::Functions), around.steps).into(),
         timeout: job.timeout,
         trace_parent: None,
+        plan: None,
     };
     let commit = job.git.map(|git| git.sha).filter(|sha| !sha.is_empty());
     Ok(Translation { request, not_done: around.not_done, missing: missing.into_iter().collect(), commit, problems })

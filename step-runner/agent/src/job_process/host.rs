@@ -5,6 +5,7 @@ mod secrets;
 use super::command::{Command, Places};
 use super::drive::Asks;
 use super::journal::Journal;
+use super::program_files::ProgramFiles;
 use super::pump::{Message, Pump};
 use super::step_files;
 use super::watch::{Urgency, Watch};
@@ -36,6 +37,8 @@ const UNKILLABLE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Host {
     places: Places,
+    /// Where steps leave commands that clean up behind them.
+    cleanup: PathBuf,
     streams: Streams,
     keep_files: bool,
     spawner: Spawner,
@@ -59,6 +62,8 @@ struct Live {
     urgency: watch::Sender<Urgency>,
     number: u32,
     script_file: Option<PathBuf>,
+    /// Removed with this value.
+    _program: Option<ProgramFiles>,
 }
 
 impl Host {
@@ -74,8 +79,10 @@ impl Host {
         let spawner = Spawner::new()?;
         let (pump, audience) = Pump::start(audience, settings.secrets.clone(), events.clone())?;
         let places = Places { work_dir: PathBuf::from(&*plan.places.work_dir), files_dir: PathBuf::from(&*plan.places.files_dir) };
+        let cleanup = settings.journal.as_deref().unwrap_or(&places.files_dir).join("cleanup");
         let mut host = Self {
             places,
+            cleanup,
             streams: settings.streams,
             keep_files: settings.keep_files,
             spawner,
@@ -151,11 +158,14 @@ impl Host {
     }
 
     fn spawn(&mut self, step: StepId, process: &Process) -> Result<(), SpawnFault> {
+        let program = process.program.as_deref().map(|program| ProgramFiles::write(program, &self.cleanup)).transpose()?;
+        let with_files = program.as_ref().map(|program| program.told(process));
+        let process = with_files.as_ref().unwrap_or(process);
         let command = Command::of(process, &self.places, &format!("script-{}", step.0))?;
         let running = self.prepare_and_start(process, &command).inspect_err(|_| remove_script(command.script_file.as_deref()))?;
         let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
-        self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file });
+        self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file, _program: program });
         // The set keeps what has ended until somebody takes it: 1.1 kB a step.
         while self.watches.try_join_next().is_some() {}
         self.watches.spawn(watch.run());

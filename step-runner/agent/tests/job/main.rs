@@ -4,5 +4,6 @@
 mod ending;
 mod files;
 mod output;
+mod programs;
 mod starting;
 mod world;

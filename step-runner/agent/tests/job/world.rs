@@ -8,10 +8,11 @@ use std::time::Duration;
 use step_agent::definitions;
 use step_agent::job_process::{self, Ask, Audience, Ended, Settings, Stream, Streams};
 use step_engine::run::{Headline, Seed};
+use step_model::builtin::Builtins;
 use step_model::document::{Dialect, StepDocument, raw};
 use step_model::masking::Secrets;
-use step_model::plan::{Level, Places, Plan};
-use step_model::result::{Status, StepId};
+use step_model::plan::{Places, Plan};
+use step_model::result::{ResultTree as _, Status, StepId};
 use step_model::value::Value;
 use tokio::sync::mpsc;
 
@@ -25,6 +26,7 @@ pub struct Job {
     pub grace_period: Duration,
     pub timeout: Option<Duration>,
     pub env: BTreeMap<Arc<str>, Value>,
+    pub builtins: Builtins,
 }
 
 /// What happened in a job.
@@ -83,6 +85,7 @@ impl Job {
             },
             grace_period: Duration::from_secs(30),
             timeout: None,
+            builtins: Builtins::default(),
             env: BTreeMap::from([("PATH".into(), Value::from(path))]),
         }
     }
@@ -128,19 +131,23 @@ impl Job {
     pub fn plan(&self) -> Plan {
         let document = Arc::clone(&self.document);
         let work_dir: Arc<str> = self.work_dir.to_str().unwrap().into();
-        let (root, _) = definitions::resolve(document, &work_dir, false).unwrap();
+        let (root, _) = definitions::resolve(document, &work_dir, false, &self.builtins).unwrap();
+        let places = Places { build_dir: work_dir.clone(), work_dir, files_dir: self.files_dir().to_str().unwrap().into() };
         Plan {
-            root,
-            places: Places { build_dir: work_dir.clone(), work_dir, files_dir: self.files_dir().to_str().unwrap().into() },
             process_env: self.env.clone(),
-            request_env: BTreeMap::new(),
-            variables: BTreeMap::new(),
             timeout: self.timeout,
             grace_period: self.grace_period,
-            level: Level::V0_44,
-            strict: false,
-            trace_parent: None,
+            builtins: self.builtins.clone(),
+            ..Plan::of(root, places)
         }
+    }
+
+    /// Why the job cannot be planned.
+    pub fn refused(&self) -> Vec<String> {
+        let problems =
+            definitions::resolve(Arc::clone(&self.document), self.work_dir.to_str().unwrap(), false, &self.builtins).unwrap_err();
+        let said = problems.iter().flat_map(|document| &document.problems);
+        said.map(|problem| format!("{}; {}", problem.message, problem.hint.as_deref().unwrap_or("-"))).collect()
     }
 
     pub fn run(&self) -> Outcome {
@@ -174,6 +181,13 @@ impl Outcome {
     /// The same without what a shell says of a child that a signal has ended.
     pub fn text_of_the_script(&self) -> String {
         self.text().replace("Terminated\n", "")
+    }
+
+    /// An output of the step with this name.
+    pub fn output_value(&self, step: &str, name: &str) -> Option<Value> {
+        let tree = self.ended.run.result();
+        let id = tree.children(StepId::ROOT).into_iter().find(|id| *tree.headline(*id).name == *step)?;
+        tree.node(id).outputs.into_iter().find(|(output, _)| **output == *name).map(|(_, value)| value)
     }
 
     /// Both must be right for a job that succeeded.

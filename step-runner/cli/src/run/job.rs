@@ -281,6 +281,7 @@ impl Job {
             steps: Arc::new(StepDocument::of_steps(Dialect::Functions, [step])),
             timeout: None,
             trace_parent: None,
+            plan: None,
         };
         Self { is_wrapped: true, ..Self::new(request, title) }
     }

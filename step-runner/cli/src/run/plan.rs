@@ -3,13 +3,15 @@
 use super::job::Job;
 use super::place::Place;
 use super::settings::Settings;
+use super::variables::Variables;
+use crate::builtins;
 use crate::exit::Stop;
 use crate::telemetry;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use step_agent::definitions;
 use step_engine::resolve::DocumentProblems;
+use step_model::builtin::Builtins;
 use step_model::document::StepDocument;
 use step_model::plan::{Places, Plan, PlannedDocument, Target};
 use step_model::value::{Kind, Value};
@@ -51,20 +53,17 @@ pub fn resolve(
     job: &Job,
     build_dir: &str,
     provenance: bool,
+    builtins: &Builtins,
 ) -> Result<(Arc<PlannedDocument>, Vec<DocumentProblems>), Vec<DocumentProblems>> {
-    let Some(definition) = &job.definition else { return definitions::resolve(job.request.steps.clone(), build_dir, provenance) };
+    let Some(definition) = &job.definition else { return definitions::resolve(job.request.steps.clone(), build_dir, provenance, builtins) };
     let dir = Path::new(build_dir).join(definition.dir.as_deref().unwrap_or(Path::new("")));
     let dir = dir.to_string_lossy();
     let dir = dir.strip_suffix('/').filter(|dir| !dir.is_empty()).unwrap_or(&dir);
-    let (planned, problems) = definitions::resolve(Arc::new(with_all_inputs(&definition.document)), dir, provenance)?;
+    let (planned, problems) = definitions::resolve(Arc::new(with_all_inputs(&definition.document)), dir, provenance, builtins)?;
     let planned = Arc::new(PlannedDocument { document: definition.document.clone(), ..(*planned).clone() });
     let root = PlannedDocument {
-        document: job.request.steps.clone(),
-        dir: build_dir.into(),
-        file: "".into(),
-        digest: None,
-        provenance: None,
         targets: vec![Target::Document(planned)],
+        ..PlannedDocument::of_job(job.request.steps.clone(), build_dir.into())
     };
     Ok((Arc::new(root), problems))
 }
@@ -92,31 +91,33 @@ pub fn plan(
     job: &Job,
     root: Arc<PlannedDocument>,
     directories: &Directories,
-    variables: BTreeMap<Arc<str>, Value>,
+    variables: Variables,
     files_dir: &Path,
     settings: &Settings,
     place: &Place,
 ) -> Result<Plan, Stop> {
-    let mut process_env = place.process_env(variables.get("CI_STEPS_LOG_LEVEL").and_then(Value::as_str))?;
+    let mut process_env = place.process_env(variables.values.get("CI_STEPS_LOG_LEVEL").and_then(Value::as_str))?;
     if !telemetry::caller(&place.env).is_ok_and(|caller| caller.is_some()) {
         // It belongs to the span of a caller.
         process_env.remove("TRACESTATE");
     }
+    let places = Places {
+        work_dir: directories.work_dir.clone(),
+        build_dir: directories.build_dir.clone(),
+        files_dir: files_dir.to_string_lossy().into(),
+    };
     Ok(Plan {
-        root,
-        places: Places {
-            work_dir: directories.work_dir.clone(),
-            build_dir: directories.build_dir.clone(),
-            files_dir: files_dir.to_string_lossy().into(),
-        },
         process_env,
         request_env: job.request.env.iter().map(|(name, value)| (name.clone(), Value::string(value.clone()))).collect(),
-        variables,
+        variables: variables.values,
+        file_variables: variables.files,
         timeout: settings.timeout.or(job.request.timeout),
         grace_period: settings.grace_period,
         level: settings.level,
         strict: settings.strict,
         trace_parent: job.request.trace_parent,
+        builtins: builtins::all(),
+        ..Plan::of(root, places)
     })
 }
 

@@ -15,6 +15,8 @@ use step_model::value::{Data, Value};
 pub struct Variables {
     /// A file variable holds the path of its file.
     pub values: BTreeMap<Arc<str>, Value>,
+    /// The contents of the file variables.
+    pub files: BTreeMap<Arc<str>, Arc<str>>,
     /// The names of masked variables that are too short to be masked.
     pub in_clear: Vec<Arc<str>>,
 }
@@ -43,6 +45,7 @@ pub fn prepare(variables: &[Variable], dir: &Path, secrets: &mut Secrets) -> Res
             write_file(&path, variable.value.as_bytes()).map_err(|fault| {
                 Stop::new(Exit::Fault, format!("could not write the file variable `{}`: {}", variable.key, words(&fault)))
             })?;
+            prepared.files.insert(variable.key.clone(), variable.value.clone());
             Value::from(path.to_string_lossy().into_owned())
         } else {
             Value::string(variable.value.clone()).marked(variable.masked)

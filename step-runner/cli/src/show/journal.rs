@@ -65,6 +65,7 @@ fn node(headline: &Headline) -> StepResult {
         signal: headline.signal,
     });
     StepResult {
+        filtered: None,
         name: headline.name.clone(),
         step: None,
         document: None,

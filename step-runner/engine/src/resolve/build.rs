@@ -1,11 +1,12 @@
 //! The plan from the root downwards, once every definition is there.
 
-use super::{DocumentProblems, Location, MAXIMUM_NESTING, Named, Resolver, Wanted, nests_too_deep, not_fetched, refers_to_itself, wanted};
+use super::{DocumentProblems, Location, MAXIMUM_NESTING, Named, Resolver, Wanted, nests_too_deep, refers_to_itself, wanted};
 use crate::event::LoadFault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use step_model::builtin::Builtins;
 use step_model::diagnostic::{Problem, Verdict};
-use step_model::document::{Body, Step, StepDocument, interface};
+use step_model::document::{Body, Spec, Step, StepDocument, interface};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::LocalReference;
 
@@ -66,14 +67,7 @@ impl<'a> Builder<'a> {
     }
 
     fn root(&mut self) -> Built {
-        let root = PlannedDocument {
-            document: Arc::clone(&self.resolver.root),
-            dir: Arc::clone(&self.resolver.dir),
-            file: Arc::from(""),
-            digest: None,
-            provenance: None,
-            targets: Vec::new(),
-        };
+        let root = PlannedDocument::of_job(Arc::clone(&self.resolver.root), Arc::clone(&self.resolver.dir));
         if let Some(missing) = super::missing_input(&self.resolver.root) {
             self.say(None, Problem::error("missing-input", missing.to_string(), None));
         }
@@ -89,12 +83,13 @@ impl<'a> Builder<'a> {
         let mut height = 0;
         for (index, step) in sequence.steps.iter().enumerate() {
             let changeable = changeable || index > 0;
-            if let Some(problem) = refused_reference(step) {
+            if let Some(problem) = refused_reference(step, &self.resolver.builtins) {
                 self.say(location, problem);
             }
             let target = match wanted(&step.action) {
                 Wanted::Script | Wanted::ScriptLegacy => Target::Script,
                 Wanted::Dynamic(_) | Wanted::Remote(_) => Target::Hole { seen: None },
+                Wanted::Builtin(name) => self.builtin((index, step), name, &planned, location, changeable),
                 Wanted::Local(reference) => {
                     let seen = self.local((index, step), reference, &planned, location, changeable);
                     height = height.max(seen.as_ref().map_or(0, |built| built.height));
@@ -127,6 +122,22 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// A step of the program itself. That there is none of the name has been told.
+    fn builtin(
+        &mut self,
+        step: (usize, &Step),
+        name: &str,
+        caller: &PlannedDocument,
+        location: Option<&Location>,
+        changeable: bool,
+    ) -> Target {
+        let Ok(planned) = self.resolver.builtins.get(name).cloned() else { return Target::Hole { seen: None } };
+        let severity = if changeable { Verdict::Warning } else { Verdict::Error };
+        let verdict = |problem: Problem| Problem { verdict: problem.verdict.min(severity), ..problem };
+        self.check_inputs(step, &planned.document.spec, caller, location, verdict);
+        Target::Document(planned)
+    }
+
     /// The definition that a step refers to, if it is there and fits.
     fn local(
         &mut self,
@@ -153,7 +164,10 @@ impl<'a> Builder<'a> {
             return None;
         }
         let verdict = |problem: Problem| Problem { verdict: problem.verdict.min(severity), ..problem };
-        self.check_inputs((index, step), &location, caller, caller_location, verdict);
+        let resolver = self.resolver;
+        if let Some(callee) = resolver.definitions.get(&location).and_then(|definition| definition.reading.draft.as_ref()) {
+            self.check_inputs((index, step), &callee.spec, caller, caller_location, verdict);
+        }
         self.names.push(Arc::clone(&step.name));
         let built = self.definition(&location, changeable);
         self.names.pop();
@@ -170,17 +184,15 @@ impl<'a> Builder<'a> {
     fn check_inputs(
         &mut self,
         (index, step): (usize, &Step),
-        callee: &Location,
+        callee: &Spec,
         caller: &PlannedDocument,
         caller_location: Option<&Location>,
         verdict: impl Fn(Problem) -> Problem,
     ) {
-        let resolver = self.resolver;
-        let Some(callee) = resolver.definitions.get(callee).and_then(|definition| definition.reading.draft.as_ref()) else { return };
-        let definition = caller_location.and_then(|location| resolver.definitions.get(location));
+        let definition = caller_location.and_then(|location| self.resolver.definitions.get(location));
         let text = definition.map(|definition| &*definition.text);
-        let conditional = definition.into_iter().flat_map(|caller| caller.reading.problems_unless_template(index, &callee.spec)).cloned();
-        for problem in interface::check(step, &callee.spec, oddity(caller), text).into_iter().chain(conditional).map(verdict) {
+        let conditional = definition.into_iter().flat_map(|caller| caller.reading.problems_unless_template(index, callee)).cloned();
+        for problem in interface::check(step, callee, oddity(caller), text).into_iter().chain(conditional).map(verdict) {
             if problem.is_error() {
                 let prefix = if problem.code == "missing-input" { "failed to parse spec definition: " } else { "" };
                 let message = in_step(step, &format!("{prefix}{}", problem.message));
@@ -214,12 +226,10 @@ impl<'a> Builder<'a> {
         // A document with errors is followed as far as it can be read, so that all problems are told at once. It is not used.
         let built = definition.reading.draft.as_ref().map(|document| {
             let planned = PlannedDocument {
-                document: Arc::clone(document),
-                dir: Arc::clone(&location.dir),
                 file: Arc::clone(&location.file),
                 digest: Some(definition.digest),
                 provenance: definition.provenance.clone(),
-                targets: Vec::new(),
+                ..PlannedDocument::of_job(Arc::clone(document), Arc::clone(&location.dir))
             };
             self.path.push(location.clone());
             let built = self.finish(planned, Some(location), changeable);
@@ -271,22 +281,26 @@ impl std::fmt::Display for Location {
 }
 
 /// References of a document that this build cannot follow.
-pub(super) fn refused_references(document: &StepDocument) -> Vec<Problem> {
+pub(super) fn refused_references(document: &StepDocument, builtins: &Builtins) -> Vec<Problem> {
     let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
-    sequence.steps.iter().filter_map(|step| refused_reference(step)).collect()
+    sequence.steps.iter().filter_map(|step| refused_reference(step, builtins)).collect()
 }
 
-fn refused_reference(step: &Step) -> Option<Problem> {
-    let Wanted::Remote(what) = wanted(&step.action) else { return None };
-    let problem = Problem::error("remote-step", in_step(step, &not_fetched(&what)), step.place.clone());
-    Some(problem.with_hint("copy the step into the repository and refer to its directory: `./steps/name`"))
+fn refused_reference(step: &Step, builtins: &Builtins) -> Option<Problem> {
+    let error = |code, message: String| Problem::error(code, in_step(step, &message), step.place.clone());
+    match wanted(&step.action) {
+        Wanted::Remote(remote) => Some(error("remote-step", remote.to_string()).with_hint(remote.hint(builtins))),
+        Wanted::Builtin(name) => builtins.get(name).err().map(|fault| error("unknown-builtin", fault.to_string()).with_hint(fault.hint)),
+        _ => None,
+    }
 }
 
 /// The targets of a document of which nothing is known yet.
-pub(super) fn holes(document: &StepDocument) -> Vec<Target> {
+pub(super) fn holes(document: &StepDocument, builtins: &Builtins) -> Vec<Target> {
     let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
     let target = |step: &Arc<Step>| match wanted(&step.action) {
         Wanted::Script | Wanted::ScriptLegacy => Target::Script,
+        Wanted::Builtin(name) => builtins.get(name).map_or(Target::Hole { seen: None }, |planned| Target::Document(Arc::clone(planned))),
         Wanted::Local(_) | Wanted::Dynamic(_) | Wanted::Remote(_) => Target::Hole { seen: None },
     };
     sequence.steps.iter().map(target).collect()

@@ -45,7 +45,7 @@ fn only_what_no_step_can_change_is_fixed() {
 #[test]
 fn a_definition_is_asked_for_once() {
     let job = crate::world::job("{}\n---\nrun: [{name: a, step: ./x}, {name: b, step: ./x}, {name: c, step: /job/x}]\n", Dialect::Steps);
-    let (mut resolver, effects) = Resolver::start(job, "/job".into());
+    let (mut resolver, effects) = Resolver::start(job, "/job".into(), Builtins::default());
     assert_eq!(effects.len(), 2, "as ./x and as /job/x");
     assert!(!resolver.is_complete());
     let fault = || LoadFault { kind: LoadFaultKind::NotFound, message: "none".into() };
@@ -135,7 +135,7 @@ fn steps_nest_at_most_64_levels_deep() {
 fn a_definition_that_must_not_be_loaded_is_an_error_unless_it_can_change() {
     let job = |run: &str| {
         let job = crate::world::job(&format!("{{}}\n---\nrun: {run}\n"), Dialect::Steps);
-        let (mut resolver, effects) = Resolver::start(job, "/job".into());
+        let (mut resolver, effects) = Resolver::start(job, "/job".into(), Builtins::default());
         let Some(Effect::Load { load, .. }) = effects.first() else { panic!() };
         let fault = LoadFault { kind: LoadFaultKind::Refused, message: "leaves the repository".into() };
         resolver.on_loaded(*load, Err(fault));
@@ -148,6 +148,6 @@ fn a_definition_that_must_not_be_loaded_is_an_error_unless_it_can_change() {
 #[test]
 fn a_reference_whose_load_never_came_back_is_a_hole() {
     let job = crate::world::job("{}\n---\nrun: [{name: a, step: ./x}]\n", Dialect::Steps);
-    let (resolver, _) = Resolver::start(job, "/job".into());
+    let (resolver, _) = Resolver::start(job, "/job".into(), Builtins::default());
     assert_eq!(kinds(&resolver.finish().unwrap().0.targets), ["hole"]);
 }

@@ -22,6 +22,8 @@ pub(super) struct Frame {
     /// The variables of the step after its definition's were applied.
     pub scope: Option<Arc<Scope>>,
     pub files: Files,
+    /// The steps that are handed over to it, resolved.
+    pub inner: Option<Arc<PlannedDocument>>,
     /// Runs whatever happened, and is not disturbed by a stop that came later than its begin.
     pub is_always: bool,
     /// Reached through a reference that is computed: such a step may come back to a definition that is running.
@@ -121,6 +123,7 @@ impl Frame {
             inputs: Arc::new(inputs),
             scope: None,
             files: Files { number, named: false, made: false },
+            inner: None,
             is_always: false,
             through_dynamic: false,
             deadline,

@@ -39,6 +39,8 @@ pub(super) struct Invocation {
     pub file_number: u32,
     /// A script whose text or environment names its own files.
     pub files_named: bool,
+    /// The steps that it hands over, resolved.
+    pub inner: Option<Arc<PlannedDocument>>,
     /// Sensitive values that came into being with it.
     pub born: Vec<Value>,
     /// What the original lets pass.
@@ -139,6 +141,7 @@ impl Run {
             scope: Variables::over(caller.scope.as_ref(), variables),
             file_number,
             files_named: files_named && is_script,
+            inner: None,
             warnings,
         };
         Ok(Checked { invocation, names_files_of_caller: files_named && !is_script })

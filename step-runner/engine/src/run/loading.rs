@@ -34,7 +34,15 @@ impl Run {
                 Ok(reference) => self.follow(index, step, &reference, now),
                 Err(why) => self.fail_to_load(step, FailureKind::BadInput, &why),
             },
-            (Wanted::Remote(what), _) => self.fail_to_load(step, FailureKind::BadInput, &resolve::not_fetched(&what)),
+            (Wanted::Builtin(name), _) => self.call_builtin(step, name, false, now),
+            (Wanted::Remote(what), _) => self.fail_to_load(step, FailureKind::BadInput, &what.to_string()),
+        }
+    }
+
+    fn call_builtin(&mut self, step: &Arc<Step>, name: &str, dynamic: bool, now: Now) {
+        match self.plan.builtins.get(name).cloned() {
+            Ok(planned) => self.call(step, Callee::Document(planned), dynamic, now),
+            Err(fault) => self.fail_to_load(step, FailureKind::BadInput, &resolve::no_builtin(&fault)),
         }
     }
 
@@ -60,7 +68,8 @@ impl Run {
             Wanted::Local(reference) => self.load(index, reference.clone(), None, true),
             Wanted::Script => self.call(step, Callee::Script, true, now),
             Wanted::ScriptLegacy => self.call(step, Callee::LegacyByInputs, true, now),
-            Wanted::Remote(what) => self.fail_to_load(step, FailureKind::BadInput, &resolve::not_fetched(&what)),
+            Wanted::Builtin(name) => self.call_builtin(step, name, true, now),
+            Wanted::Remote(what) => self.fail_to_load(step, FailureKind::BadInput, &what.to_string()),
             Wanted::Dynamic(template) => {
                 let why = format!("fetching step: interpolating reference: `{}` is not a reference", template.source());
                 self.fail_to_load(step, FailureKind::BadInput, &why);
@@ -108,7 +117,7 @@ impl Run {
         if let Some(known) = self.definitions.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let (planned, problems) = resolve::plan_alone(definition);
+        let (planned, problems) = resolve::plan_alone(definition, &self.plan.builtins);
         let place = |problem| format!("{}/{}: {problem}", key.0, key.1);
         let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.is_error() || self.plan.strict);
         let planned = match planned {

@@ -51,7 +51,8 @@ impl Run {
             Ok(expanded) => expanded,
             Err(error) => return self.end_step(Some(error.into()), now),
         };
-        self.innermost_mut().files.named |= files_named;
+        let frame = self.innermost_mut();
+        frame.files.named |= files_named || frame.planned.as_ref().is_some_and(|planned| planned.is_program());
         for value in command.iter().chain(&work_dir) {
             self.mask(value);
         }
@@ -86,10 +87,14 @@ impl Run {
         let frame = self.innermost();
         let step = frame.id;
         let files = frame.files.named.then(|| self.numbers.files(&self.plan.places.files_dir, frame.files.number));
+        let program = files.as_ref().and_then(|files| self.program(frame, files)).map(Box::new);
         let absolute = self.absolute(&work_dir);
         let mut env = self.environment.values(frame.scope.as_ref());
         set(&mut env, &PWD, absolute.clone());
         set(&mut env, &TRACEPARENT, Value::string(self.trace_of(step).to_string()));
+        for (name, path) in program.iter().zip(&files).flat_map(|(program, files)| program.variables(files)) {
+            set(&mut env, &name, path);
+        }
         if frame.planned.as_ref().is_some_and(|planned| planned.document.spec.outputs == Outputs::Delegate) {
             set(&mut env, &RESULT_FIELDS, Value::from("1"));
         }
@@ -97,7 +102,7 @@ impl Run {
         self.nodes[step.0 as usize].exec =
             Some(Box::new(node::Exec { command: command.clone().into(), work_dir, exit: None, usage: None }));
         let command = if script.is_some() { Vec::new() } else { command };
-        self.effects.push(Effect::Spawn { step, process: Process { command, work_dir: absolute, env, files, script } });
+        self.effects.push(Effect::Spawn { step, process: Process { command, work_dir: absolute, env, files, script, program } });
         self.phase = Phase::Process(Pending::default());
     }
 

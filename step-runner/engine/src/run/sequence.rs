@@ -101,6 +101,7 @@ impl Run {
             inputs: Arc::clone(&invocation.inputs),
             scope: invocation.scope.clone(),
             files: Files { number: invocation.file_number, named: invocation.files_named, made: false },
+            inner: invocation.inner.take(),
             is_always,
             through_dynamic: invocation.through_dynamic,
             deadline: timeout.map(|timeout| Deadline::after(now, timeout)),

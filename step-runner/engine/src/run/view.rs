@@ -39,6 +39,7 @@ impl ResultTree for ResultView<'_> {
             allowed_to_fail: node.allowed_to_fail,
             sensitive_outputs: sensitive_names(node.outputs.as_ref()),
             trace: Some(self.run.trace_of(id)),
+            filtered: None,
         }
     }
 

@@ -9,7 +9,7 @@ use step_model::document::{
     ValueTemplate, When,
 };
 use step_model::expression::Template;
-use step_model::plan::{Level, Places, Plan, PlannedDocument, Target};
+use step_model::plan::{Places, Plan, PlannedDocument, Target};
 use step_model::reference::{Digest, LocalReference, StepReference};
 use step_model::value::{Kind, Value};
 
@@ -26,17 +26,14 @@ pub(super) fn plan(dice: &mut Dice) -> Plan {
     }
     let values = [("A", Value::from("a")), ("D", Value::from("./d")), ("S", Value::from("secret-value").sensitive())];
     let values: BTreeMap<Arc<str>, Value> = values.into_iter().map(|(name, value)| (Arc::from(name), value)).collect();
+    let places = Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() };
     Plan {
-        root: planned(Arc::new(root), "", dice, 0),
-        places: Places { work_dir: "/job".into(), build_dir: "/job".into(), files_dir: "/files".into() },
-        process_env: BTreeMap::new(),
         request_env: values.clone(),
         variables: values,
         timeout: dice.percent(30).then(|| Duration::from_secs(dice.below(60))),
         grace_period: Duration::from_secs(dice.below(4) * 5),
-        level: Level::V0_44,
         strict: dice.percent(20),
-        trace_parent: None,
+        ..Plan::of(planned(Arc::new(root), "", dice, 0), places)
     }
 }
 
@@ -46,7 +43,7 @@ fn planned(document: Arc<StepDocument>, file: &str, dice: &mut Dice, depth: u64)
         Body::Sequence(sequence) => sequence.steps.iter().map(|step| target(step, dice, depth)).collect(),
     };
     let digest = (!file.is_empty()).then(|| Digest::of(ON_DISK.as_bytes()));
-    Arc::new(PlannedDocument { document, dir: "/job".into(), file: file.into(), digest, provenance: None, targets })
+    Arc::new(PlannedDocument { file: file.into(), digest, targets, ..PlannedDocument::of_job(document, "/job".into()) })
 }
 
 fn target(step: &Step, dice: &mut Dice, depth: u64) -> Target {

@@ -1,5 +1,6 @@
 //! What can be said about expressions before anything runs: names that nobody gives a value, and texts that a value can break.
 
+use super::raw::is_identifier;
 use super::{Action, Body, StepDocument};
 use crate::diagnostic::Problem;
 use crate::expression::{Path, Template, nearest};
@@ -23,6 +24,9 @@ pub(super) struct Surroundings {
     pub(super) run_before: usize,
     /// The place is in a step of the sequence: the one after those that have run.
     pub(super) is_in_step: bool,
+    /// Of the caller, where the sequence is handed over: nothing of it is seen here.
+    pub(super) outer_inputs: BTreeSet<Arc<str>>,
+    pub(super) outer_steps: BTreeSet<Arc<str>>,
 }
 
 /// Something that is wrong with a path.
@@ -105,6 +109,7 @@ enum Why {
     NoContext,
     NoInput,
     NoStep,
+    OuterStep,
     OwnStep,
     LaterStep,
     NoPartOfStep,
@@ -118,6 +123,10 @@ impl Unknown {
             Why::NoContext => ("unknown-context", 1, format!("there is no `{}` to read from", name(0)), around.hint_for_context(name(0))),
             Why::NoInput => ("unknown-input-read", 2, format!("there is no input `{}`", name(1)), around.hint_for_input(name(1))),
             Why::NoStep => ("unknown-step", 2, format!("there is no step `{}`", name(1)), around.hint_for_step(name(1))),
+            Why::OuterStep => {
+                let message = format!("step `{}` runs outside of this environment: its outputs are not seen here", name(1));
+                ("outer-step", 2, message, hint_to_hand_over(&self.path))
+            }
             Why::OwnStep => {
                 let hint = "read them in a later step, or in `outputs` of the sequence";
                 ("unknown-step", 2, "a step cannot read its own outputs".into(), hint.into())
@@ -156,11 +165,15 @@ impl Surroundings {
         Some(match position {
             _ if own.is_some_and(|own| **own == *name) => Why::OwnStep,
             Some(_) => Why::LaterStep,
+            None if self.outer_steps.contains(name) => Why::OuterStep,
             None => Why::NoStep,
         })
     }
 
     fn hint_for_input(&self, name: &str) -> String {
+        if self.outer_inputs.contains(name) {
+            return format!("it is an input of the step around: add `{name}: ${{{{ inputs.{name} }}}}` to `inputs`");
+        }
         let inputs = self.inputs.iter().flatten();
         match nearest(name, inputs.clone().map(|input| &**input).take(MOST_CANDIDATES)) {
             Some(near) => format!("did you mean `inputs.{near}`?"),
@@ -210,6 +223,13 @@ impl Surroundings {
             None => "known are `env`, `vars`, `inputs`, `steps`, `work_dir`, `func_dir`, `output_file` and `export_file`".into(),
         }
     }
+}
+
+/// How a value of an outer step gets inside: `steps.meta.outputs.tag` as `inputs.tag`.
+fn hint_to_hand_over(path: &Path) -> String {
+    let name = path.parts.get(3).or_else(|| path.parts.get(1)).map_or("value", |name| name);
+    let name = if is_identifier(name) { name } else { "value" };
+    format!("add `{name}: ${{{{ {} }}}}` to `inputs`, and read `inputs.{name}`", path.parts.join("."))
 }
 
 /// The first parts of a path as they are written; with brackets and blanks in between, only the first name.

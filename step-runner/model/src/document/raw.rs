@@ -3,6 +3,7 @@
 //! Source: original.md A.1 to A.6, S 2.3 and S 2.4 (GitLab step-runner, `schema/v1`).
 
 mod definition;
+mod inner;
 mod invocation;
 mod keys;
 mod outputs;
@@ -16,7 +17,10 @@ use super::yaml::{self, Node, Span};
 use super::{Dialect, Spec, Step, StepDocument};
 use crate::diagnostic::{Lines, Place, Problem};
 use crate::value::{Kind, Value};
+pub(crate) use inner::read_block;
+pub use inner::{InnerReading, InnerShape, read_inner};
 pub use invocation::{ACTION_RUNNER_REVISION, ACTION_RUNNER_URL};
+pub(crate) use keys::is_identifier;
 use reader::Reader;
 use std::collections::BTreeSet;
 use std::sync::Arc;

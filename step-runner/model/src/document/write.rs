@@ -26,6 +26,12 @@ pub fn steps_to_yaml<'s>(steps: impl IntoIterator<Item = &'s Step>, dialect: Dia
     format!("{{}}\n---\n{}", emit(&Tree::Map(vec![("run".into(), run)])))
 }
 
+/// The inputs of a step, under the key `inputs`.
+pub(crate) fn inputs_to_yaml(step: &Step) -> String {
+    let inputs = step.inputs.iter().map(|(name, value)| (name.source().to_owned(), value_template(value)));
+    emit(&Tree::Map(vec![("inputs".into(), Tree::Map(inputs.collect()))]))
+}
+
 fn spec(spec: &Spec) -> Tree {
     let mut fields = Fields::default();
     fields.map("inputs", spec.inputs.iter().map(|(name, input)| (name.to_string(), declaration(input.into()))));

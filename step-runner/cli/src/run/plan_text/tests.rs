@@ -8,7 +8,7 @@ use step_payload::NotDone;
 fn planned(text: &str, targets: Vec<Target>) -> Arc<PlannedDocument> {
     let reading = raw::read(text, "func.yml");
     let document = reading.document.unwrap_or_else(|| panic!("{:?}", reading.problems));
-    Arc::new(PlannedDocument { document, dir: "/w".into(), file: "".into(), digest: None, provenance: None, targets })
+    Arc::new(PlannedDocument { targets, ..PlannedDocument::of_job(document, "/w".into()) })
 }
 
 fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
@@ -23,6 +23,7 @@ fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
             steps: root.document.clone(),
             timeout: None,
             trace_parent: None,
+            plan: None,
         },
         title: "./job".into(),
         is_wrapped,

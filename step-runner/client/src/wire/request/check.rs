@@ -57,6 +57,7 @@ impl Checker {
             steps,
             timeout,
             trace_parent,
+            plan: None,
         })
     }
 

@@ -178,6 +178,7 @@ fn a_refusal_has_the_words_of_the_original() {
 
 fn request(steps: StepDocument) -> RunRequest {
     RunRequest {
+        plan: None,
         id: "7".into(),
         work_dir: Some("/w".into()),
         build_dir: None,

@@ -50,6 +50,7 @@ pub fn message_of(node: &StepResult, dialect: Dialect, redaction: Option<&Redact
         commit: node.provenance.as_ref().map(|provenance| provenance.commit.to_string()).unwrap_or_default(),
         dirty: node.provenance.as_ref().is_some_and(|provenance| provenance.dirty),
         sensitive_outputs: node.sensitive_outputs.iter().map(ToString::to_string).collect(),
+        filtered: node.filtered.as_deref().unwrap_or_default().to_owned(),
         failure_message: node.failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default(),
         traceparent: node.trace.map(|trace| trace.to_string()).unwrap_or_default(),
         failure_allowed: node.allowed_to_fail,

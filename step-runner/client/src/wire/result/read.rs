@@ -120,6 +120,7 @@ pub(super) fn node_of(message: StepResultMessage) -> StepResult {
         allowed_to_fail: message.failure_allowed,
         trace: message.traceparent.parse().ok(),
         sensitive_outputs: message.sensitive_outputs.iter().map(|name| name.as_str().into()).collect(),
+        filtered: Some(message.filtered.as_str()).filter(|filtered| !filtered.is_empty()).map(Arc::from),
     }
 }
 

@@ -86,5 +86,6 @@ fn our_fields(printer: &mut Printer<'_>, result: &StepResult) -> io::Result<()> 
     printer.strings(Field::named("sensitiveOutputs", "sensitive_outputs"), &result.sensitive_outputs)?;
     printer.string(Field::named("failureMessage", "failure_message"), &result.failure_message)?;
     printer.plain(Field::of("traceparent"), &result.traceparent)?;
-    printer.boolean(Field::named("failureAllowed", "failure_allowed"), result.failure_allowed)
+    printer.boolean(Field::named("failureAllowed", "failure_allowed"), result.failure_allowed)?;
+    printer.string(Field::of("filtered"), &result.filtered)
 }

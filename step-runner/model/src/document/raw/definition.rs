@@ -157,7 +157,7 @@ impl<'t> Reader<'t> {
         Sequence { steps, outputs, delegate }
     }
 
-    fn sequence_outputs(&mut self, node: &Node<'t>) -> Vec<(Arc<str>, ValueTemplate)> {
+    pub(super) fn sequence_outputs(&mut self, node: &Node<'t>) -> Vec<(Arc<str>, ValueTemplate)> {
         let Some(entries) = node.as_map() else {
             let message = format!("`outputs` is a map, not {}: cannot unmarshal {} into object", node.kind_name(), node.yaml_name());
             self.error("not-a-map", node, message);

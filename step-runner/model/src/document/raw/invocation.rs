@@ -34,9 +34,6 @@ const ITEM: Shape = Shape {
     ],
 };
 
-/// Inputs of `builtin://docker` that are evaluated in the container.
-const HANDED_OVER: [&str; 2] = ["run", "outputs"];
-
 /// Keys of which an item has exactly one.
 const KINDS: [&str; 6] = ["step", "func", "script", "action", "exec", "run"];
 
@@ -250,10 +247,13 @@ impl<'t> Reader<'t> {
     /// Whose names the expressions of an input read: ours, or those of the environment that it is handed to.
     fn scrutiny_of(&mut self, action: Option<&Chosen>, input: &str, value: &Node<'t>) -> Scrutiny {
         let Some(Chosen::Action(Action::Reference(reference))) = action else { return Scrutiny::Reported };
-        match reference {
-            StepReference::Builtin { name } if **name == *"docker" && HANDED_OVER.contains(&input) => Scrutiny::Unlooked,
-            StepReference::Builtin { .. } | StepReference::Dist { .. } => Scrutiny::Reported,
-            _ if self.dialect == Dialect::Functions && !matches!(value.content(), Content::Scalar { .. }) => {
+        let may_be_template = match reference {
+            StepReference::Dist { .. } => false,
+            StepReference::Builtin { name } => !matches!(&**name, "script" | "script_legacy"),
+            _ => self.dialect == Dialect::Functions,
+        };
+        match value.content() {
+            Content::List(_) | Content::Map(_) if may_be_template => {
                 Scrutiny::UnlessTemplate { step: self.around.run_before, input: self.share(input) }
             }
             _ => Scrutiny::Reported,

@@ -83,7 +83,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(crate) fn is_identifier(name: &str) -> bool {
     let is_letter = |letter: u8| letter.is_ascii_alphabetic() || letter == b'_';
     name.bytes().next().is_some_and(is_letter) && name.bytes().all(|letter| is_letter(letter) || letter.is_ascii_digit())
 }

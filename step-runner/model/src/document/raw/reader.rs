@@ -16,6 +16,8 @@ const LONGEST_SHARED: usize = 64;
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     lines: &'t Lines,
+    /// Where the text is a part of a longer one: the lines before it.
+    pub(super) lines_before: u32,
     pub(super) dialect: Dialect,
     /// How bad it is what the original lets pass because nobody looks.
     pub(super) oddity: Verdict,
@@ -42,8 +44,6 @@ pub(super) struct Reader<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scrutiny {
     Reported,
-    /// Another environment evaluates them, with other names.
-    Unlooked,
     /// They hold unless the callee takes this input unexpanded.
     UnlessTemplate {
         step: usize,
@@ -57,6 +57,7 @@ impl<'t> Reader<'t> {
         Self {
             text,
             lines,
+            lines_before: 0,
             dialect,
             oddity: Verdict::Warning,
             around: Surroundings::default(),
@@ -128,7 +129,7 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn line(&self, span: Span) -> u32 {
-        self.lines.line(span.range().start)
+        self.lines_before + self.lines.line(span.range().start)
     }
 
     pub(super) fn warn_about_rest(&mut self, rest: Option<Span>) {
@@ -214,7 +215,7 @@ impl<'t> Reader<'t> {
 
     /// Reports names that have no value here.
     pub(super) fn scrutinise(&mut self, template: &Template, node: &Node<'t>) {
-        if self.scrutiny == Scrutiny::Unlooked || template.as_literal().is_some() {
+        if template.as_literal().is_some() {
             return;
         }
         let verdict = if lint::is_certain(template) { self.oddity } else { Verdict::Warning };

@@ -329,5 +329,6 @@ fn a_template_of_an_unknown_callee_is_judged_when_the_callee_is_known() {
     let plain = callee(false);
     let problems: Vec<&Problem> = reading.problems_unless_template(0, &plain.spec).collect();
     assert_eq!(problems.iter().map(|problem| problem.to_string()).collect::<Vec<_>>(), ["line 7, column 63: there is no step `b`"]);
-    assert_eq!(reading.problems_unless_template(1, &plain.spec).count(), 0);
+    assert_eq!(reading.problems_unless_template(1, &plain.spec).count(), 1);
+    assert_eq!(reading.problems_unless_template(1, &callee(true).spec).count(), 0);
 }
