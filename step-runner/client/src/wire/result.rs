@@ -5,6 +5,7 @@
 mod message;
 mod owned;
 mod read;
+mod read_message;
 mod redaction;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,7 @@ pub use super::print::Format;
 pub use message::{message_of, tree_message};
 pub use owned::OwnedTree;
 pub use read::{Unreadable, read};
+pub(crate) use read::{failure_kind, status, timestamp};
+pub use read_message::read_message;
 pub use redaction::Redaction;
 pub use write::{Writing, write};

@@ -141,7 +141,7 @@ fn read_text(text: &str) -> Value {
     Value::from(text).marked(is_mark(text))
 }
 
-fn status(status: StatusMessage) -> Status {
+pub(crate) fn status(status: StatusMessage) -> Status {
     match status {
         StatusMessage::Unspecified => Status::Unspecified,
         StatusMessage::Running => Status::Running,
@@ -152,7 +152,7 @@ fn status(status: StatusMessage) -> Status {
 }
 
 /// `None`: nothing failed, or GitLab wrote it, which does not say.
-fn failure_kind(kind: failure::Kind) -> Option<FailureKind> {
+pub(crate) fn failure_kind(kind: failure::Kind) -> Option<FailureKind> {
     Some(match kind {
         failure::Kind::Unspecified => return None,
         failure::Kind::StepFailure => FailureKind::StepFailure,
@@ -165,7 +165,7 @@ fn failure_kind(kind: failure::Kind) -> Option<FailureKind> {
     })
 }
 
-fn timestamp(message: &prost_types::Timestamp) -> Timestamp {
+pub(crate) fn timestamp(message: &prost_types::Timestamp) -> Timestamp {
     Timestamp::from_nanoseconds(message.seconds.saturating_mul(1_000_000_000).saturating_add(message.nanos.into()))
 }
 
