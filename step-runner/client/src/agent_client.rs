@@ -104,11 +104,7 @@ impl AgentClient {
     /// There is none of this id ([`CallFailed::is_unknown_job`]), or the agent is gone.
     pub async fn status(&self, id: &str) -> Result<JobStatus, CallFailed> {
         let jobs = self.statuses(id).await?;
-        let unknown = || CallFailed::Refused {
-            code: crate::Code::Unknown,
-            reason: None,
-            message: format!("no job with id {id:?}"),
-        };
+        let unknown = || CallFailed::Refused { code: crate::Code::Unknown, reason: None, message: format!("no job with id {id:?}") };
         jobs.into_iter().find(|job| job.id == id).ok_or_else(unknown)
     }
 

@@ -30,7 +30,8 @@ impl JobStatus {
     pub fn of_message(message: StatusMessage) -> Self {
         let status = wire::result::status(message.status());
         let error = message.error.as_ref().filter(|_| status != Status::Success);
-        let text = if message.message.is_empty() { error.map(|error| error.message.clone()).unwrap_or_default() } else { message.message.clone() };
+        let text =
+            if message.message.is_empty() { error.map(|error| error.message.clone()).unwrap_or_default() } else { message.message.clone() };
         let typed = Some(i64::from(message.exit_code)).filter(|code| *code != 0);
         Self {
             status,
@@ -54,12 +55,7 @@ impl JobStatus {
     pub fn outcome(&self) -> Outcome {
         match self.status {
             Status::Success => Outcome::Success,
-            status => Outcome::Failure(JobFailure {
-                status,
-                kind: self.kind,
-                exit_code: self.exit_code,
-                message: self.message.clone(),
-            }),
+            status => Outcome::Failure(JobFailure { status, kind: self.kind, exit_code: self.exit_code, message: self.message.clone() }),
         }
     }
 }
@@ -154,7 +150,10 @@ mod tests {
     #[test]
     fn wire_08_a_status_becomes_nothing_or_an_error_that_says_why() {
         assert_eq!(outcome(step_result::Status::Success, ""), Ok(()));
-        assert_eq!(outcome(step_result::Status::Cancelled, "job \"7\" cancelled: signal: killed"), Err("job \"7\" cancelled: signal: killed".into()));
+        assert_eq!(
+            outcome(step_result::Status::Cancelled, "job \"7\" cancelled: signal: killed"),
+            Err("job \"7\" cancelled: signal: killed".into())
+        );
         assert_eq!(outcome(step_result::Status::Failure, "step \"a\": exec: exit status 3"), Err("step \"a\": exec: exit status 3".into()));
         assert_eq!(outcome(step_result::Status::Failure, ""), Err("failure".into()));
         assert_eq!(outcome(step_result::Status::Running, ""), Err("running".into()));
@@ -187,7 +186,8 @@ mod tests {
         assert_eq!(kind(message(step_result::Status::Cancelled, "x")), Some(FailureKind::Cancelled));
         assert_eq!(kind(StatusMessage { error: error(status_error::Kind::Timeout), ..failed() }), Some(FailureKind::Timeout));
         assert_eq!(kind(StatusMessage { error: error(status_error::Kind::Unknown), ..failed() }), None);
-        let ours = StatusMessage { failure_kind: failure::Kind::BadInput.into(), error: error(status_error::Kind::StepFailure), ..failed() };
+        let ours =
+            StatusMessage { failure_kind: failure::Kind::BadInput.into(), error: error(status_error::Kind::StepFailure), ..failed() };
         assert_eq!(kind(ours), Some(FailureKind::BadInput));
         assert_eq!(kind(message(step_result::Status::Success, "")), None);
         let only_error = StatusMessage { message: String::new(), error: error(status_error::Kind::Internal), ..failed() };

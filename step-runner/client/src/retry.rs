@@ -62,7 +62,10 @@ mod tests {
         let mut retry = Retry::new(Duration::from_secs(1));
         assert_eq!((milliseconds(&mut retry, 0), milliseconds(&mut retry, 900)), (Some(5), Some(10)));
         retry.has_worked();
-        assert_eq!((milliseconds(&mut retry, 1900), milliseconds(&mut retry, 2899), milliseconds(&mut retry, 2900)), (Some(5), Some(1), None));
+        assert_eq!(
+            (milliseconds(&mut retry, 1900), milliseconds(&mut retry, 2899), milliseconds(&mut retry, 2900)),
+            (Some(5), Some(1), None)
+        );
     }
 
     #[test]

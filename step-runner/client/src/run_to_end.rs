@@ -43,12 +43,7 @@ impl AgentClient {
     /// Gives the log of a job from `offset` on to `log`, and returns when the job is over. It is not closed.
     /// # Errors
     /// As for [`AgentClient::run_to_end`].
-    pub async fn follow_to_end(
-        &self,
-        id: &str,
-        offset: u64,
-        mut log: impl FnMut(Bytes) -> io::Result<()>,
-    ) -> Result<Ended, NotRunToEnd> {
+    pub async fn follow_to_end(&self, id: &str, offset: u64, mut log: impl FnMut(Bytes) -> io::Result<()>) -> Result<Ended, NotRunToEnd> {
         let mut stream = self.follow(id, offset);
         let mut retry = self.retry();
         loop {

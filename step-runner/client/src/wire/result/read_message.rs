@@ -1,7 +1,7 @@
 //! Serialized result trees read back, node by node: a reader of protobuf stops at a hundred levels, and a tree of steps whose values nest has more.
 
-use super::read::{Unreadable, node_of};
 use super::OwnedTree;
+use super::read::{Unreadable, node_of};
 use ci_proto::step_runner::StepResult as StepResultMessage;
 use prost::Message as _;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
