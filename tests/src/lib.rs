@@ -5,4 +5,5 @@ pub mod document;
 pub mod measure;
 pub mod program;
 pub mod repository;
+pub mod skipped;
 pub mod workshop;

@@ -33,7 +33,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// `step-runner` with an empty environment but for PATH, HOME and TMPDIR.
+    /// `step-runner` with an empty environment but for PATH, HOME, TMPDIR and where the agents for containers lie.
     pub fn step_runner<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::of(&path("STEP_RUNNER"), arguments)
     }
@@ -42,7 +42,7 @@ impl Invocation {
     pub fn of<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());
-        for kept in ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"] {
+        for kept in ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "STEP_RUNNER_AGENTS"] {
             if let Some(value) = std::env::var_os(kept) {
                 command.env(kept, value);
             }

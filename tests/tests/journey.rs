@@ -8,3 +8,4 @@ mod output;
 mod payloads;
 mod processes;
 mod secrets;
+mod static_agent;
