@@ -36,6 +36,20 @@ pub enum Command {
         #[arg(value_name = "SHELL", value_enum)]
         shell: clap_complete::Shell,
     },
+    /// What builtin://docker runs.
+    #[cfg(feature = "docker")]
+    #[command(hide = true)]
+    Docker {
+        #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// What builtin://service runs.
+    #[cfg(feature = "docker")]
+    #[command(hide = true)]
+    Service {
+        #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Print the manual page, of the program or of one command.
     Man {
         #[arg(value_name = "COMMAND")]

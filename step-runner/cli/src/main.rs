@@ -28,6 +28,12 @@ fn main() -> ExitCode {
         Color::Always => anstream::ColorChoice::Always.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
+    #[cfg(feature = "docker")]
+    match &line.command {
+        Command::Docker { words } => return step_docker::main(words),
+        Command::Service { words } => return step_service::main(words),
+        _ => {}
+    }
     match carry_out(line.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -43,6 +49,8 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        #[cfg(feature = "docker")]
+        Command::Docker { .. } | Command::Service { .. } => Ok(Exit::Done),
         Command::Completion { shell } => manual::completion(shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

@@ -5,17 +5,22 @@
 
 pub mod address;
 pub mod credentials;
+pub mod ending;
 pub mod engine;
 pub mod image_reference;
 pub mod inputs;
+pub mod job;
 pub mod owner;
 pub mod permissions;
+pub mod program;
 pub mod pulling;
 pub mod quantity;
 pub mod settings;
 pub mod specification;
 pub mod sweep;
 pub mod trouble;
+
+pub use program::main;
 
 /// The `func.yml` of `builtin://docker`.
 pub const DEFINITION: &str = include_str!("../func.yml");

@@ -27,17 +27,21 @@
 //! }
 //! ```
 //!
+//! A step that takes steps makes an environment, and hands them over with [`Step::hand_over`]; docs/guide/delegating-step.md writes one.
 //! docs/reference/step-programs.md is the contract in words; it is the same for a program in any language.
 
 mod agent_binary;
 mod cancellation;
 mod failure;
+mod handover;
 mod step;
 
 pub use agent_binary::{agent_binary, agent_name};
 pub use cancellation::Cancellation;
 pub use failure::{Failure, FailureKind, end};
+pub use handover::{DelegatedResult, Environment, HandoverFailure};
 pub use step::Step;
+pub use step_client::connect::ByteStream;
 
 /// A line of the step's own in the log of the job.
 pub fn say(line: &str) {

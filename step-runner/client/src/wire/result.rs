@@ -2,6 +2,7 @@
 //!
 //! Names, order and omissions are those of GitLab's report (original.md S 2.7): one line without blanks, fields by number, zero values absent.
 
+mod clear;
 mod message;
 mod owned;
 mod read;
@@ -12,6 +13,7 @@ mod tests;
 mod write;
 
 pub use super::print::Format;
+pub use clear::clear_json;
 pub use message::{message_of, tree_message};
 pub use owned::OwnedTree;
 pub use read::{Unreadable, read};

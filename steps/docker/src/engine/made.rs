@@ -3,9 +3,9 @@
 use super::Engine;
 use crate::owner::OWNER_LABEL;
 use crate::trouble::Trouble;
-use bollard::models::NetworkCreateRequest;
+use bollard::models::{NetworkCreateRequest, NetworkDisconnectRequest};
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptionsBuilder,
+    InspectNetworkOptions, ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,7 +53,7 @@ impl Engine {
     pub async fn remove_made(&self, made: &Made) -> Result<(), Trouble> {
         let removed = match made.kind {
             Kind::Container => return self.remove(&made.id).await,
-            Kind::Network => self.ask(self.docker.remove_network(&made.id)).await,
+            Kind::Network => self.remove_network(&made.id).await,
             Kind::Volume => {
                 let options = RemoveVolumeOptionsBuilder::default().force(true).build();
                 self.ask(self.docker.remove_volume(&made.id, Some(options))).await
@@ -63,6 +63,21 @@ impl Engine {
             Err(trouble) if trouble.is_absent() => Ok(()),
             other => other,
         }
+    }
+
+    /// Members of it are let go first: whoever made them also removes them.
+    async fn remove_network(&self, id: &str) -> Result<(), Trouble> {
+        match self.ask(self.docker.remove_network(id)).await {
+            Err(Trouble::Refused { status: 403, .. }) => {}
+            other => return other,
+        }
+        let network = self.ask(self.docker.inspect_network(id, None::<InspectNetworkOptions>)).await?;
+        for container in network.containers.unwrap_or_default().into_keys() {
+            let request = NetworkDisconnectRequest { container, force: Some(true) };
+            // One that has gone by itself is gone.
+            let _gone = self.ask(self.docker.disconnect_network(id, request)).await;
+        }
+        self.ask(self.docker.remove_network(id)).await
     }
 
     /// A network whose members find each other by their names.
