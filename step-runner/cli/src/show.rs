@@ -1,5 +1,6 @@
 //! Prints a result as a tree.
 
+mod html;
 mod journal;
 mod result;
 
@@ -8,7 +9,7 @@ use crate::run::source;
 use crate::tree;
 use anyhow::Context as _;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use step_client::wire::result::{Format, OwnedTree, Redaction, Writing, read, write};
 use step_model::masking::Secrets;
 use step_model::result::{ResultTree as _, StepId};
@@ -25,6 +26,9 @@ pub struct ShowArguments {
     /// The form: `text` for people, `json` for programs (the result itself, read and written again on one line).
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text, hide_default_value = true)]
     output: Form,
+    /// Write the result as one page for a browser to this file, which needs nothing but itself; `-` is standard output.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "verbose"])]
+    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -37,6 +41,10 @@ enum Form {
 /// There is no result to read, or standard output cannot be written.
 pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
     let (tree, last_step) = tree_of(arguments)?;
+    if let Some(file) = arguments.html.as_deref().filter(|file| *file != Path::new("-")) {
+        write_page(file, &page_of(&tree, last_step.as_deref(), arguments))?;
+        return Ok(Exit::Done);
+    }
     let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
     let written = show(&mut out, &tree, last_step.as_deref(), arguments).and_then(|()| out.flush());
     match written {
@@ -48,6 +56,9 @@ pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
 }
 
 fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, arguments: &ShowArguments) -> io::Result<()> {
+    if arguments.html.is_some() {
+        return out.write_all(page_of(tree, last_step, arguments).as_bytes());
+    }
     match arguments.output {
         Form::Text => {
             let line = |id| result::line(&tree.node(id), id == StepId::ROOT, arguments.verbose);
@@ -60,6 +71,26 @@ fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, argument
             write(out, tree, StepId::ROOT, Writing { format: Format::Json, our_fields: true, redaction: &redaction })
         }
     }
+}
+
+fn page_of(tree: &OwnedTree, last_step: Option<&str>, arguments: &ShowArguments) -> String {
+    let name = arguments.result.file_name().map(|name| name.to_string_lossy());
+    let title = match name {
+        Some(name) if name != "-" => format!("Job: {name}"),
+        _ => "Job".to_owned(),
+    };
+    html::page(tree, &title, last_step)
+}
+
+/// Written aside, flushed and renamed: a page of that name is a whole one.
+fn write_page(file: &Path, page: &str) -> Result<(), Stop> {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = tempfile::Builder::new().prefix(".step-runner-page-").tempfile_in(dir).and_then(|mut aside| {
+        aside.write_all(page.as_bytes())?;
+        aside.as_file().sync_all()?;
+        aside.persist(file).map(drop).map_err(|fault| fault.error)
+    });
+    written.map_err(|fault| Stop::new(Exit::Fault, format!("could not write the page to `{}`: {}", file.display(), source::words(&fault))))
 }
 
 /// The tree, and for a job that has not ended the step that ran last.

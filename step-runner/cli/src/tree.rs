@@ -49,6 +49,11 @@ impl Line {
         }
     }
 
+    /// The outcome in one or two words.
+    pub fn word(&self) -> &'static str {
+        self.outcome().0
+    }
+
     /// The outcome in one or two words, and how it looks.
     fn outcome(&self) -> (&'static str, Style) {
         let (good, bad, odd) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default().bold(), AnsiColor::Yellow.on_default());

@@ -33,7 +33,7 @@ fn name(node: &StepResult, is_root: bool) -> String {
     }
 }
 
-fn reference_text(reference: &StepReference) -> String {
+pub fn reference_text(reference: &StepReference) -> String {
     match reference {
         StepReference::Local(local) => {
             let path = local.path.join("/");
@@ -101,7 +101,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// An argument as it could be typed.
-fn word(value: &Value) -> String {
+pub fn word(value: &Value) -> String {
     let text = plain(value);
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,[]".contains(letter);
     if !text.is_empty() && text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
