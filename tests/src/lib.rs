@@ -2,6 +2,7 @@
 
 pub mod cases;
 pub mod document;
+pub mod kit;
 pub mod measure;
 pub mod program;
 pub mod repository;

@@ -5,6 +5,7 @@ mod documents;
 mod endings;
 mod first_page;
 mod output;
+mod page;
 mod payloads;
 mod processes;
 mod secrets;

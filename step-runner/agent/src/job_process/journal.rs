@@ -152,8 +152,8 @@ impl Reading {
     fn take(&mut self, record: Record) {
         match record.into_news() {
             record::News::Step(step, headline) => match self.steps.iter_mut().find(|(known, _)| *known == step) {
-                Some((_, known)) => *known = headline,
-                None => self.steps.push((step, headline)),
+                Some((_, known)) => *known = *headline,
+                None => self.steps.push((step, *headline)),
             },
             record::News::Outcome(status, failure) => self.outcome = Some((status, failure)),
         }

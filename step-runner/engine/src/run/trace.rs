@@ -54,14 +54,14 @@ fn mixed(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use std::collections::BTreeSet;
 
     #[test]
     fn no_two_steps_share_a_span_and_no_two_seeds_a_trace() {
         let trace = Trace::begin(Seed(7), None);
-        let spans: HashSet<_> = (0..10_000).map(|step| trace.of(StepId(step)).span).collect();
+        let spans: BTreeSet<_> = (0..10_000).map(|step| trace.of(StepId(step)).span).collect();
         assert_eq!(spans.len(), 10_000);
-        let traces: HashSet<_> = (0..1_000).map(|seed| Trace::begin(Seed(seed), None).of(StepId::ROOT).trace).collect();
+        let traces: BTreeSet<_> = (0..1_000).map(|seed| Trace::begin(Seed(seed), None).of(StepId::ROOT).trace).collect();
         assert_eq!(traces.len(), 1_000);
     }
 

@@ -68,7 +68,7 @@ pub struct WrittenUsage {
 /// What a record tells its reader.
 #[derive(Debug)]
 pub enum News {
-    Step(StepId, Headline),
+    Step(StepId, Box<Headline>),
     Outcome(Status, Option<Failure>),
 }
 
@@ -88,7 +88,7 @@ impl Record {
 
     pub fn into_news(self) -> News {
         match self {
-            Self::Started(step) | Self::Ended(step) => News::Step(StepId(step.step), step.into_headline()),
+            Self::Started(step) | Self::Ended(step) => News::Step(StepId(step.step), Box::new(step.into_headline())),
             Self::Finished { status, failure } => News::Outcome(status_of(status), failure.map(WrittenFailure::into_failure)),
         }
     }

@@ -1,0 +1,72 @@
+//! Real components for tests: collectors, browsers, engines. Each is a script in `tests/kit` that installs what it needs and says how it is
+//! reached. Where that is not possible a test is skipped, and `./test` counts it as skipped.
+
+use crate::repository;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A component that runs. It is stopped when this value is dropped.
+#[derive(Debug)]
+pub struct Component {
+    name: &'static str,
+    instance: String,
+    values: BTreeMap<String, String>,
+}
+
+impl Component {
+    /// Starts one of its own for this test. `None`: it cannot be had here, and the test is skipped.
+    pub fn start(name: &'static str) -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let instance = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut component = Self { name, instance, values: BTreeMap::new() };
+        component.values = run(name, &["start"], &[("KIT_INSTANCE", &component.instance)])?;
+        Some(component)
+    }
+
+    /// What `start` printed: `KEY=VALUE`.
+    /// # Panics
+    /// It did not print this one.
+    pub fn get(&self, key: &str) -> &str {
+        self.values.get(key).unwrap_or_else(|| panic!("{} printed no {key}: {:?}", self.name, self.values))
+    }
+}
+
+impl Drop for Component {
+    fn drop(&mut self) {
+        let mut stop = command(self.name, &["stop"], &[("KIT_INSTANCE", &self.instance)]);
+        // What stays behind is found by the next sweep; a test must not fail of it.
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// Runs `tests/kit/NAME.sh` to its end and takes the `KEY=VALUE` lines that it prints. `None`: it failed, and the test is skipped.
+pub fn run(name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
+    let output = command(name, arguments, env).output().ok()?;
+    if !output.status.success() {
+        skip(&format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(text.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+}
+
+fn command(name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Command {
+    let mut command = Command::new("bash");
+    command.arg(repository::root().join("tests/kit").join(format!("{name}.sh"))).args(arguments).stdin(Stdio::null());
+    command.envs(env.iter().copied());
+    command
+}
+
+/// Counts a test that cannot run here, and says why. The file is the one that `./test` adds to its count.
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+    if let Some(file) = std::env::var_os("SKIPPED_TESTS") {
+        let line = format!("{}: {}\n", std::thread::current().name().unwrap_or("a test"), why.replace('\n', "; "));
+        let written =
+            std::fs::File::options().append(true).create(true).open(Path::new(&file)).and_then(|mut file| file.write_all(line.as_bytes()));
+        assert!(written.is_ok(), "a skipped test cannot be counted: {written:?}");
+    }
+}
