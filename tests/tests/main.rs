@@ -1,5 +1,7 @@
 //! One binary for all tests of the whole: it is linked once. A part is run by its name: `./test architecture`.
 
+#[cfg(unix)]
+mod agent;
 mod architecture;
 mod contracts;
 mod fuzz;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PREFIX: &str = "step-runner-";
-const LOCK: &str = "lock";
+/// The file whose lock tells that a job lives.
+pub(crate) const LOCK: &str = "lock";
 
 /// A private directory (0700) that is removed when this value is dropped.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Drop for JobDirectory {
 }
 
 /// Removes a tree. A step may have made directories that even their owner cannot enter: these are opened first.
-fn remove(path: &Path) {
+pub(crate) fn remove(path: &Path) {
     if std::fs::remove_dir_all(path).is_err() {
         open_up(path);
         let _ = std::fs::remove_dir_all(path);
@@ -106,7 +107,7 @@ fn is_abandoned(directory: &Path, age: Duration) -> bool {
 }
 
 #[cfg(unix)]
-fn is_own(found: &std::fs::Metadata) -> bool {
+pub(crate) fn is_own(found: &std::fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::uid(found) == rustix::process::getuid().as_raw()
 }
 

@@ -2,15 +2,23 @@
 
 mod command;
 mod drive;
+#[cfg(unix)]
+mod fronts;
 mod host;
 pub mod journal;
+#[cfg(unix)]
+mod preparation;
 mod program_files;
 mod pump;
 pub mod reserve;
+#[cfg(unix)]
+pub mod served;
 mod shell;
 pub mod spool;
 mod step_files;
 mod watch;
+#[cfg(unix)]
+mod watched;
 
 use std::io;
 use std::path::PathBuf;

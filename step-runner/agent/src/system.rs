@@ -5,6 +5,8 @@
 //! - `Pipe`: what the program writes.
 //! - `children_left`, `leftovers`, `reap_adopted`: what the job has started and not waited for, in whichever group or session it is.
 
+#[cfg(unix)]
+pub mod detached;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]

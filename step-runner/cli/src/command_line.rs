@@ -1,6 +1,6 @@
 //! What can be typed: the commands of `step-runner`.
 
-use crate::{check, run, schema, show};
+use crate::{check, run, schema, serve, show};
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Runs jobs made of steps, here and now, as a fleet would.
@@ -31,6 +31,11 @@ pub enum Command {
     Show(show::ShowArguments),
     /// Print the JSON Schemas of the files.
     Schema(schema::SchemaArguments),
+    /// Answer callers of the gRPC service on a socket, and run their jobs.
+    Serve(serve::ServeArguments),
+    /// One job of `serve`, which starts it.
+    #[command(hide = true)]
+    Job,
     /// Print the completion script for a shell.
     Completion {
         #[arg(value_name = "SHELL", value_enum)]

@@ -9,6 +9,7 @@ mod manual;
 mod report;
 mod run;
 mod schema;
+mod serve;
 mod show;
 mod telemetry;
 mod tree;
@@ -49,6 +50,8 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Job => serve::job(),
         #[cfg(feature = "docker")]
         Command::Docker { .. } | Command::Service { .. } => Ok(Exit::Done),
         Command::Completion { shell } => manual::completion(shell),

@@ -7,7 +7,7 @@
 mod ask;
 mod commit;
 mod dotenv;
-mod duration;
+pub mod duration;
 mod ending;
 mod inputs;
 mod job;
@@ -23,12 +23,11 @@ pub mod signals;
 pub mod source;
 mod supply;
 pub mod typed;
-mod variables;
 
 pub use typed::RunArguments;
 
 use crate::builtins;
-use crate::exit::{Exit, Stop};
+use crate::exit::{Complaint, Exit, Stop};
 use crate::report::screen::Screen;
 use crate::report::teller::{Ending, Teller};
 use crate::telemetry;
@@ -46,6 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use step_agent::job_directory::{self, JobDirectory};
 use step_agent::job_process::{self, Ended};
+use step_agent::variables::{self, VariablesFault};
 use step_client::wire::result::{Format, Redaction, Writing};
 use step_engine::resolve::DocumentProblems;
 use step_engine::run::{Run, Seed};
@@ -253,7 +253,7 @@ impl Execution<'_> {
         if job.request.variables.iter().any(|variable| variable.file) {
             std::fs::create_dir(&variables).map_err(fault)?;
         }
-        let variables = variables::prepare(&job.request.variables, &variables, secrets)?;
+        let variables = variables::prepare(&job.request.variables, &variables, secrets).map_err(no_variables)?;
         for name in &variables.in_clear {
             if let Some(teller) = teller {
                 teller.warn(&format!("the value of `{name}` is too short to be masked"));
@@ -379,6 +379,17 @@ fn write_results(run: &Run, secrets: &Secrets, files: Vec<Prepared>) -> Vec<Unwr
         }
     }
     faults
+}
+
+/// A name is the fault of the job; a file that cannot be written is one of the machine.
+fn no_variables(fault: VariablesFault) -> Stop {
+    match fault {
+        VariablesFault::Names(names) => {
+            let one = |name| Complaint::new(VariablesFault::Names(vec![name]).to_string());
+            Stop::all(Exit::BadInput, names.into_iter().map(one).collect())
+        }
+        unwritten @ VariablesFault::Unwritten { .. } => Stop::new(Exit::Fault, unwritten.to_string()),
+    }
 }
 
 fn not_written(fault: std::io::Error) -> Stop {

@@ -99,7 +99,7 @@ impl Host {
             is_swept: false,
         };
         if let Some(directory) = &settings.journal {
-            let journal = Journal::create(directory);
+            let journal = Journal::open(directory);
             host.journal = host.journaled(journal);
         }
         Ok((host, audience))

@@ -52,6 +52,24 @@ impl Journal {
         Ok(Self { file, bytes: Vec::new() })
     }
 
+    /// Goes on with the journal in `directory`, or begins one.
+    /// # Errors
+    /// It cannot be written.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        match File::options().append(true).open(directory.join(FILE)) {
+            Ok(file) => Ok(Self { file, bytes: Vec::new() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(directory),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The job will run: comes first, before whoever asked for it is answered.
+    /// # Errors
+    /// As [`Journal::started`].
+    pub fn accepted(&mut self) -> io::Result<()> {
+        self.append(&Record::Accepted {})
+    }
+
     /// # Errors
     /// It cannot be written; then nothing more may be, since what follows would not be read.
     pub fn started(&mut self, step: StepId, headline: &Headline, secrets: &Secrets) -> io::Result<()> {
@@ -87,6 +105,8 @@ impl Journal {
 /// What a journal tells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
+    /// The job was accepted. Not told of one that runs in the foreground.
+    pub accepted: bool,
     /// In the order in which they started. One that has no end is a failure of kind `Interrupted`, unless it still runs.
     pub steps: Vec<(StepId, Headline)>,
     /// The innermost step that has no end: the one that ran last. `None` when the job has come to its end.
@@ -155,6 +175,7 @@ impl Reading {
                 Some((_, known)) => *known = *headline,
                 None => self.steps.push((step, *headline)),
             },
+            record::News::Accepted => self.accepted = true,
             record::News::Outcome(status, failure) => self.outcome = Some((status, failure)),
         }
     }

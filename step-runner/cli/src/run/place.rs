@@ -5,10 +5,8 @@ use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use step_agent::surroundings;
 use step_model::value::Value;
-
-/// Variables of a pipeline that this program itself may be a part of: a job never sees them (original.md S 2.5).
-const NOT_PASSED_ON: [&str; 4] = ["CI_", "GITLAB_", "FF_", "DOCKER_ENV_"];
 
 /// The process as it was started.
 #[derive(Debug, Clone, Default)]
@@ -49,38 +47,9 @@ impl Place {
     /// # Errors
     /// The log level is none, in the original's words.
     pub fn process_env(&self, log_level: Option<&str>) -> Result<BTreeMap<Arc<str>, Value>, Stop> {
-        let level = log_level.unwrap_or("info").trim().to_lowercase();
-        if !["debug", "info", "warn", "error"].contains(&level.as_str()) {
-            let message = format!("init global environment: log level: {level} not supported");
-            return Err(Stop::bad_input(message).with_hint("set the job variable CI_STEPS_LOG_LEVEL to debug, info, warn or error"));
-        }
-        let passed_on = self.env.iter().filter(|(name, _)| !NOT_PASSED_ON.iter().any(|prefix| name.starts_with(prefix)));
-        let mut env: BTreeMap<Arc<str>, Value> = passed_on.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect();
-        env.insert("CI_STEPS_LOG_LEVEL".into(), level.into());
-        Ok(env)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn place(names: &[&str]) -> Place {
-        Place { env: names.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect(), ..Place::default() }
-    }
-
-    #[test]
-    fn variables_of_a_pipeline_are_not_passed_on() {
-        let names = ["CI", "CI_X", "GITLAB_X", "FF_X", "DOCKER_ENV_X", "DOCKER_X", "PATH", "CI_STEPS_LOG_LEVEL"];
-        let env = place(&names).process_env(None).expect("a level");
-        assert_eq!(env.keys().map(|name| &**name).collect::<Vec<_>>(), ["CI", "CI_STEPS_LOG_LEVEL", "DOCKER_X", "PATH"]);
-        assert_eq!(env["CI_STEPS_LOG_LEVEL"], Value::from("info"));
-    }
-
-    #[test]
-    fn the_log_level_is_one_of_four() {
-        assert_eq!(place(&[]).process_env(Some(" Debug ")).expect("a level")["CI_STEPS_LOG_LEVEL"], Value::from("debug"));
-        let refused = place(&[]).process_env(Some("xxx")).expect_err("no level");
-        assert_eq!(refused.to_string(), "init global environment: log level: xxx not supported");
+        let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        surroundings::process_env(env, log_level).map_err(|refused| {
+            Stop::bad_input(refused.to_string()).with_hint("set the job variable CI_STEPS_LOG_LEVEL to debug, info, warn or error")
+        })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use step_model::plan::Level;
 
 /// How long a step may take to end after it was asked to, when nothing else is said: that of GitLab's step-runner.
-const GRACE_PERIOD: Duration = Duration::from_secs(30);
+pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// What a person wants from `run`.
 #[derive(Debug, Clone, PartialEq)]
@@ -233,7 +233,7 @@ fn result_files(typed: &RunArguments) -> Result<Vec<ResultFile>, Complaint> {
     Ok(files)
 }
 
-fn level(typed: Option<TypedLevel>) -> Level {
+pub fn level(typed: Option<TypedLevel>) -> Level {
     match typed {
         Some(TypedLevel::V0_12) => Level::V0_12,
         Some(TypedLevel::V0_44) | None => Level::V0_44,
@@ -272,13 +272,17 @@ impl Problems {
     }
 
     fn time(&mut self, flag: &str, text: Option<&str>) -> Option<Duration> {
-        let text = text?;
-        duration::parse(text)
-            .map_err(|problem| {
-                self.0.push(Complaint::new(format!("`{flag}`: `{text}` {problem}")).with_hint("`90s`, `5m`, `1h30m`"));
-            })
-            .ok()
+        self.keep(time(flag, text)).flatten()
     }
+}
+
+/// A length of time that was given with a flag, if it was.
+/// # Errors
+/// What is wrong with it.
+pub fn time(flag: &str, text: Option<&str>) -> Result<Option<Duration>, Complaint> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = |problem| Complaint::new(format!("`{flag}`: `{text}` {problem}")).with_hint("`90s`, `5m`, `1h30m`");
+    duration::parse(text).map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

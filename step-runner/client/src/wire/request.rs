@@ -9,7 +9,7 @@ mod reader;
 mod tests;
 mod write;
 
-pub use check::of_message;
+pub use check::{of_message, unsafe_name};
 pub use write::{Values, to_json, to_message};
 
 use crate::wire::json::{self, NotJson};

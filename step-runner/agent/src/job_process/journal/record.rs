@@ -12,6 +12,7 @@ use step_model::value::Value;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Record {
+    Accepted {},
     Started(Step),
     Ended(Step),
     Finished { status: u8, failure: Option<WrittenFailure> },
@@ -68,6 +69,7 @@ pub struct WrittenUsage {
 /// What a record tells its reader.
 #[derive(Debug)]
 pub enum News {
+    Accepted,
     Step(StepId, Box<Headline>),
     Outcome(Status, Option<Failure>),
 }
@@ -88,6 +90,7 @@ impl Record {
 
     pub fn into_news(self) -> News {
         match self {
+            Self::Accepted {} => News::Accepted,
             Self::Started(step) | Self::Ended(step) => News::Step(StepId(step.step), Box::new(step.into_headline())),
             Self::Finished { status, failure } => News::Outcome(status_of(status), failure.map(WrittenFailure::into_failure)),
         }

@@ -216,7 +216,7 @@ fn bad_traceparent(text: &str, fault: NotATraceContext) -> Problem {
 }
 
 /// Why a name is not the name of one directory entry, on any system (compatibility.md).
-fn unsafe_name(name: &str) -> Option<&'static str> {
+pub fn unsafe_name(name: &str) -> Option<&'static str> {
     let bytes = name.as_bytes();
     match name {
         "" => Some("it is empty"),

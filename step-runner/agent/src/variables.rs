@@ -1,7 +1,6 @@
 //! Job variables: what their values are here, and which of them are secret.
 
-use crate::exit::{Complaint, Exit, Stop};
-use crate::run::source::words;
+use crate::system_error;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -21,18 +20,25 @@ pub struct Variables {
     pub in_clear: Vec<Arc<str>>,
 }
 
+/// Why there are no variables.
+#[derive(Debug, thiserror::Error)]
+pub enum VariablesFault {
+    /// Each of these would leave the directory, or is none's name.
+    #[error("{}", .0.iter().map(|name| format!("the file variable `{}` cannot be a file of that name", name.escape_debug())).collect::<Vec<_>>().join("; "))]
+    Names(Vec<Arc<str>>),
+    #[error("could not write the file variable `{name}`: {}", system_error::text(.source))]
+    Unwritten { name: Arc<str>, source: std::io::Error },
+}
+
 /// Writes the file variables to `dir` (0600), and adds what is masked to `secrets`. The last of a name wins.
 /// # Errors
 /// A name that would leave the directory, or a file that cannot be written.
-pub fn prepare(variables: &[Variable], dir: &Path, secrets: &mut Secrets) -> Result<Variables, Stop> {
+pub fn prepare(variables: &[Variable], dir: &Path, secrets: &mut Secrets) -> Result<Variables, VariablesFault> {
     let last: BTreeMap<&str, &Variable> = variables.iter().map(|variable| (&*variable.key, variable)).collect();
-    let unsafe_names: Vec<Complaint> = last
-        .values()
-        .filter(|variable| variable.file && !is_file_name(&variable.key))
-        .map(|variable| Complaint::new(format!("the file variable `{}` cannot be a file of that name", variable.key.escape_debug())))
-        .collect();
+    let unsafe_names = last.values().filter(|variable| variable.file && !is_file_name(&variable.key));
+    let unsafe_names: Vec<Arc<str>> = unsafe_names.map(|variable| variable.key.clone()).collect();
     if !unsafe_names.is_empty() {
-        return Err(Stop::all(Exit::BadInput, unsafe_names));
+        return Err(VariablesFault::Names(unsafe_names));
     }
     let mut prepared = Variables::default();
     for variable in last.into_values() {
@@ -42,9 +48,8 @@ pub fn prepare(variables: &[Variable], dir: &Path, secrets: &mut Secrets) -> Res
         }
         let value = if variable.file {
             let path = dir.join(&*variable.key);
-            write_file(&path, variable.value.as_bytes()).map_err(|fault| {
-                Stop::new(Exit::Fault, format!("could not write the file variable `{}`: {}", variable.key, words(&fault)))
-            })?;
+            write_file(&path, variable.value.as_bytes())
+                .map_err(|source| VariablesFault::Unwritten { name: variable.key.clone(), source })?;
             prepared.files.insert(variable.key.clone(), variable.value.clone());
             Value::from(path.to_string_lossy().into_owned())
         } else {
@@ -118,8 +123,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let names = ["../x", "", "..", "a/b", "C:", "a\\b"];
         let variables = names.map(|name| variable(name, "", true, false));
-        let refused = prepare(&variables, dir.path(), &mut Secrets::default()).expect_err("refused");
-        assert_eq!((refused.exit, refused.problems.len()), (Exit::BadInput, names.len()));
-        insta::assert_snapshot!(refused.problems[1].message, @"the file variable `..` cannot be a file of that name");
+        let Err(VariablesFault::Names(refused)) = prepare(&variables, dir.path(), &mut Secrets::default()) else { panic!("taken") };
+        assert_eq!(refused.len(), names.len());
+        let said = VariablesFault::Names(vec!["..".into()]).to_string();
+        assert_eq!(said, "the file variable `..` cannot be a file of that name");
     }
 }

@@ -1,0 +1,95 @@
+//! What a front finds when it starts: jobs that run, jobs that have ended, and what was never accepted.
+
+use super::birth::Nursery;
+use super::registry::{Job, Phase, Registry};
+use super::{ending, link};
+use crate::frame::Frames;
+use crate::job_process::journal;
+use crate::served_directory::{self, ServedDirectory};
+use crate::system::detached;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UnixStream;
+
+/// A job process that has just been born, or is about to end, may not have its socket: looked for again so often, so far apart.
+const LOOKS: u32 = 1000;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Takes up every job of the directory. Called while no other front is there, and before anybody may call.
+pub async fn take_up(nursery: &Arc<Nursery>, registry: &Arc<Registry>) {
+    served_directory::sweep(&nursery.directory);
+    for (id, directory) in ServedDirectory::all(&nursery.directory) {
+        match directory.abandoned() {
+            Ok(None) => alive(nursery, registry, &id, directory).await,
+            Ok(Some(_lock)) => dead(nursery, registry, &id, directory),
+            // Something of another program, or of a front that made no locks.
+            Err(_) => {}
+        }
+    }
+}
+
+fn dead(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
+    match journal::read(&directory.inner()) {
+        Ok(reading) if reading.accepted => {}
+        // Never touched: it is newer than we are.
+        Err(journal::ReadError::Newer(_)) => return,
+        _ => return directory.remove(),
+    }
+    let (summary, length) = ending::finish(id, &directory);
+    let job = add(registry, id, directory).0;
+    job.news.send_modify(|news| {
+        news.log.bytes = length;
+        news.phase = Phase::Ended(summary);
+    });
+    ending::keep(nursery, registry, job);
+}
+
+async fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
+    let connected = detached::connect_in(&directory.inner(), "socket").and_then(UnixStream::from_std);
+    let length = std::fs::metadata(directory.log()).map_or(0, |found| found.len());
+    let (job, asked) = add(registry, id, directory.clone());
+    job.news.send_modify(|news| {
+        news.log.bytes = length;
+        news.phase = Phase::Accepted;
+    });
+    let (nursery, registry, alive) = (Arc::clone(nursery), Arc::clone(registry), registry.begin());
+    tokio::spawn(async move {
+        let connected = match connected {
+            Ok(link) => Ok(link),
+            Err(_) => connect(&directory).await,
+        };
+        match connected {
+            Ok(stream) => link::listen(&nursery, &registry, job, stream, Frames::default(), asked, None, alive).await,
+            Err(_) => {
+                let summary = ending::interrupted(&job).await;
+                job.set_phase(Phase::Ended(summary));
+                drop(alive);
+                ending::keep(&nursery, &registry, job);
+            }
+        }
+    });
+}
+
+/// # Errors
+/// The job process has ended, or does not answer.
+async fn connect(directory: &ServedDirectory) -> io::Result<UnixStream> {
+    for _ in 0..LOOKS {
+        tokio::time::sleep(PAUSE).await;
+        if let Ok(link) = detached::connect_in(&directory.inner(), "socket") {
+            return UnixStream::from_std(link);
+        }
+        if !matches!(directory.abandoned(), Ok(None)) {
+            break;
+        }
+    }
+    Err(io::ErrorKind::NotConnected.into())
+}
+
+fn add(registry: &Registry, id: &str, directory: ServedDirectory) -> (Arc<Job>, tokio::sync::mpsc::UnboundedReceiver<crate::job_process::Ask>) {
+    let owner_record = std::fs::read(directory.owner_record()).unwrap_or_default();
+    let (job, asked) = Job::new(id, directory);
+    job.set_owner_record(owner_record);
+    registry.find_or_add(id, || Arc::clone(&job));
+    (job, asked)
+}

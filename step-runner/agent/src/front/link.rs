@@ -1,0 +1,78 @@
+//! One task for each job that is not over: hears what the job process tells, and passes on what callers ask.
+
+use super::birth::Nursery;
+use super::ending;
+use super::registry::{Alive, Job, Phase, Registry};
+use crate::frame::{Frames, FromJob, ToJob};
+use crate::job_process::Ask;
+use crate::summary::Summary;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+/// Listens until the job is over, and sees to its end.
+#[expect(clippy::too_many_arguments, reason = "called from two places, with what each of them has")]
+pub async fn listen(
+    nursery: &Arc<Nursery>,
+    registry: &Arc<Registry>,
+    job: Arc<Job>,
+    link: UnixStream,
+    frames: Frames,
+    asked: mpsc::UnboundedReceiver<Ask>,
+    child: Option<Child>,
+    alive: Alive,
+) {
+    if job.phase() == Phase::Born {
+        job.set_phase(Phase::Accepted);
+    }
+    let summary = hear(&job, link, frames, asked).await;
+    if let Some(child) = child {
+        reap(child);
+    }
+    let summary = match summary {
+        Some(summary) => summary,
+        None => ending::interrupted(&job).await,
+    };
+    job.pid.store(0, Ordering::Relaxed);
+    job.set_phase(Phase::Ended(summary));
+    drop(alive);
+    ending::keep(nursery, registry, job);
+}
+
+/// `None`: the job process has left without a word about the end.
+async fn hear(job: &Job, mut link: UnixStream, mut frames: Frames, mut asked: mpsc::UnboundedReceiver<Ask>) -> Option<Summary> {
+    loop {
+        while let Some(frame) = frames.next_from_job().ok()? {
+            match frame {
+                FromJob::Log(log) => job.news.send_modify(|news| news.log = log),
+                FromJob::Running { start } => job.set_phase(Phase::Running { start }),
+                FromJob::Ended(summary) => return Some(summary),
+                FromJob::Accepted | FromJob::Refused(_) => {}
+            }
+        }
+        tokio::select! {
+            read = link.read_buf(&mut frames.bytes) => if !matches!(read, Ok(1..)) { return None },
+            Some(ask) = asked.recv() => {
+                // Nine bytes fit, or nobody is there to read them.
+                let _ = link.write_all(&ToJob::Ask(ask).encode()).await;
+            }
+        }
+    }
+}
+
+/// Waits for a process that is about to end, without anybody waiting for us.
+pub fn reap(mut child: Child) {
+    if matches!(child.try_wait(), Ok(None)) {
+        tokio::spawn(async move {
+            let mut pause = Duration::from_millis(1);
+            while matches!(child.try_wait(), Ok(None)) {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+        });
+    }
+}

@@ -1,0 +1,4 @@
+//! The agent as its callers see it: the real program, over a real socket, by the published contract.
+
+mod calls;
+mod served;
