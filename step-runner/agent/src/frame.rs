@@ -231,7 +231,12 @@ mod tests {
             }
             assert_eq!(got, sent);
         }
-        let told = [FromJob::Accepted, FromJob::Log(Extent { bytes: 7, is_cut: true }), FromJob::Running { start: -1 }, FromJob::Ended(Summary::default())];
+        let told = [
+            FromJob::Accepted,
+            FromJob::Log(Extent { bytes: 7, is_cut: true }),
+            FromJob::Running { start: -1 },
+            FromJob::Ended(Summary::default()),
+        ];
         let mut frames = Frames { bytes: told.iter().flat_map(FromJob::encode).collect() };
         assert_eq!(std::iter::from_fn(|| frames.next_from_job().unwrap()).collect::<Vec<_>>(), told);
     }

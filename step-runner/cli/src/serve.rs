@@ -55,10 +55,12 @@ fn settings(arguments: &ServeArguments) -> Result<step_agent::front::Settings, S
     use crate::run::settings::{GRACE_PERIOD, level, time};
     use std::time::Duration;
     let mut problems = Vec::new();
-    let mut take = |flag, text: &Option<String>| time(flag, text.as_deref()).unwrap_or_else(|problem| {
-        problems.push(problem);
-        None
-    });
+    let mut take = |flag, text: &Option<String>| {
+        time(flag, text.as_deref()).unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        })
+    };
     let job_timeout = take("--job-timeout", &arguments.job_timeout);
     let grace_period = take("--grace", &arguments.grace);
     let keep_finished = take("--keep-finished", &arguments.keep_finished);
@@ -100,7 +102,9 @@ fn complaint(fault: step_agent::front::ServeFault) -> Stop {
     use step_agent::front::{ServeFault, SocketFault};
     let stop = Stop::new(Exit::Fault, fault.to_string());
     match fault {
-        ServeFault::Socket(SocketFault::InUse(_)) => stop.with_hint("`--replace` takes the place of the agent that is there; its jobs go on"),
+        ServeFault::Socket(SocketFault::InUse(_)) => {
+            stop.with_hint("`--replace` takes the place of the agent that is there; its jobs go on")
+        }
         ServeFault::Socket(SocketFault::NoSocket(_)) => stop.with_hint("remove what is there, or serve in another directory"),
         ServeFault::Socket(SocketFault::TooLong(_)) => stop.with_hint("serve in a directory with a shorter path"),
         _ => stop,
@@ -113,7 +117,8 @@ fn complaint(fault: step_agent::front::ServeFault) -> Stop {
 #[cfg(unix)]
 pub fn job() -> anyhow::Result<Exit> {
     let hint = "this is for `step-runner serve`; to run a job use `step-runner run`";
-    step_agent::job_process::served::main(&crate::builtins::all()).map_err(|fault| Stop::usage(format!("could not be a job: {fault}")).with_hint(hint))?;
+    step_agent::job_process::served::main(&crate::builtins::all())
+        .map_err(|fault| Stop::usage(format!("could not be a job: {fault}")).with_hint(hint))?;
     Ok(Exit::Done)
 }
 

@@ -60,7 +60,8 @@ fn ids_that_are_no_name_are_refused() {
 #[test]
 fn a_request_without_steps_is_refused_in_the_words_of_the_original() {
     let served = Served::raw();
-    let (code, reason, text) = refusal(&served.run(ci_proto::step_runner::RunRequest { id: "1".into(), ..Default::default() }).unwrap_err());
+    let (code, reason, text) =
+        refusal(&served.run(ci_proto::step_runner::RunRequest { id: "1".into(), ..Default::default() }).unwrap_err());
     assert_eq!((code, reason.as_str()), (Code::InvalidArgument, "BAD_STEPS"));
     assert!(text.starts_with("loading step: reading steps \"\": unmarshaling: decoding: EOF"), "{text}");
     assert!(!served.directory("1").exists());

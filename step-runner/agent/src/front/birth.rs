@@ -2,7 +2,7 @@
 
 use super::registry::{Alive, Job, Phase, Registry};
 use super::{link, refusal};
-use crate::frame::{Birth, FromJob, Frames, Refused, ToJob};
+use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
 use crate::job_process::Ask;
 use crate::served_directory::ServedDirectory;
 use crate::system::detached;

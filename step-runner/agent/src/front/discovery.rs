@@ -86,7 +86,11 @@ async fn connect(directory: &ServedDirectory) -> io::Result<UnixStream> {
     Err(io::ErrorKind::NotConnected.into())
 }
 
-fn add(registry: &Registry, id: &str, directory: ServedDirectory) -> (Arc<Job>, tokio::sync::mpsc::UnboundedReceiver<crate::job_process::Ask>) {
+fn add(
+    registry: &Registry,
+    id: &str,
+    directory: ServedDirectory,
+) -> (Arc<Job>, tokio::sync::mpsc::UnboundedReceiver<crate::job_process::Ask>) {
     let owner_record = std::fs::read(directory.owner_record()).unwrap_or_default();
     let (job, asked) = Job::new(id, directory);
     job.set_owner_record(owner_record);

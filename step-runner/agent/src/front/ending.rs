@@ -63,7 +63,8 @@ pub fn keep(nursery: &Arc<Nursery>, registry: &Arc<Registry>, job: Arc<Job>) {
     let (registry, patience) = (Arc::clone(registry), nursery.keep_finished);
     let Phase::Ended(summary) = job.phase() else { return };
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let since = summary.end.and_then(|end| u64::try_from(end).ok()).map_or(Duration::ZERO, |end| now.saturating_sub(Duration::from_nanos(end)));
+    let since =
+        summary.end.and_then(|end| u64::try_from(end).ok()).map_or(Duration::ZERO, |end| now.saturating_sub(Duration::from_nanos(end)));
     let job = Arc::downgrade(&job);
     tokio::spawn(async move {
         tokio::time::sleep(patience.saturating_sub(since)).await;

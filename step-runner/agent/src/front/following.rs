@@ -2,8 +2,8 @@
 //!
 //! A follower holds one piece at a time and reads the next when the last one is on its way, so one that does not read costs a piece.
 
-use super::registry::{Follower, Job, News};
 use super::refusal;
+use super::registry::{Follower, Job, News};
 use crate::system_error;
 use bytes::{Bytes, BytesMut};
 use ci_proto::step_runner::FollowLogsResponse;

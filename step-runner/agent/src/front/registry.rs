@@ -164,7 +164,6 @@ impl Registry {
         let _ = alive.wait_for(|alive| *alive == 0).await;
     }
 
-
     pub fn ask_all(&self, ask: Ask) {
         for job in self.all() {
             let _ = job.asks.send(ask);

@@ -35,12 +35,7 @@ pub struct Prepared {
 /// Reads the request, and makes everything in the directory that the job needs.
 /// # Errors
 /// What the caller is told.
-pub fn prepare(
-    message: &RunRequestMessage,
-    birth: &Birth,
-    directory: &ServedDirectory,
-    builtins: &Builtins,
-) -> Result<Prepared, Refused> {
+pub fn prepare(message: &RunRequestMessage, birth: &Birth, directory: &ServedDirectory, builtins: &Builtins) -> Result<Prepared, Refused> {
     let dialect = if birth.level() == Level::V0_12 { Dialect::Steps } else { Dialect::Functions };
     let (request, problems) = request::of_message(message, dialect).map_err(|problems| refused(message, &problems))?;
     let taken = request.variables.iter().find(|variable| variable.file && !ServedDirectory::is_free(&variable.key));
@@ -53,9 +48,13 @@ pub fn prepare(
     let variables = variables::prepare(&request.variables, directory.path(), &mut secrets).map_err(no_variables)?;
     let env: Vec<(String, String)> = own_environment();
     let log_level = variables.values.get("CI_STEPS_LOG_LEVEL").and_then(step_model::value::Value::as_str);
-    let process_env = surroundings::process_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), log_level)
-        .map_err(|fault| Refused { reason: "BAD_LOG_LEVEL".into(), message: format!("initializing global environment: {fault}"), is_ours: false })?;
-    let notes = problems.iter().map(|problem| format!("warning: {problem}"));
+    let process_env =
+        surroundings::process_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), log_level).map_err(|fault| Refused {
+            reason: "BAD_LOG_LEVEL".into(),
+            message: format!("initializing global environment: {fault}"),
+            is_ours: false,
+        })?;
+    let notes = problems.iter().map(ToString::to_string);
     let in_clear = variables.in_clear.iter().map(|name| format!("the value of `{name}` is too short to be masked"));
     let files = request.variables.iter().filter(|variable| variable.file).map(|variable| directory.path().join(&*variable.key));
     Ok(Prepared {
@@ -79,11 +78,11 @@ pub fn prepare(
 }
 
 impl Prepared {
-    /// The plan, with every reference resolved that can be before the first step. The lines are warnings.
+    /// The plan, with every reference resolved that can be before the first step. The lines are for the log.
     /// # Errors
     /// The text for `Status`, and the lines for the log: a job whose definitions cannot be loaded fails, it is not refused
     /// (original.md S 2.3).
-    pub fn resolve(self) -> Result<(Plan, Vec<String>), (String, Vec<String>)> {
+    pub fn resolve(self) -> Result<(Plan, Vec<Line>), (String, Vec<Line>)> {
         match definitions::resolve(self.steps, &self.plan.places.build_dir, false, &self.plan.builtins) {
             Ok((root, problems)) => Ok((Plan { root, ..self.plan }, lines(&problems))),
             Err(problems) => Err((failure_text(&problems), lines(&problems))),
@@ -138,15 +137,22 @@ fn own_environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
+/// A line of ours for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub warning: bool,
+}
+
 /// Every problem with where it is and the way out.
-fn lines(files: &[DocumentProblems]) -> Vec<String> {
+fn lines(files: &[DocumentProblems]) -> Vec<Line> {
     let mut lines = Vec::new();
     for file in files {
         for problem in &file.problems {
-            let kind = if problem.is_error() { "error" } else { "warning" };
+            let kind = if problem.is_error() { "error: " } else { "" };
             let name = if file.file.is_empty() { String::new() } else { format!("{}: ", file.file) };
-            lines.push(format!("{kind}: {name}{problem}"));
-            lines.extend(problem.hint.iter().map(|hint| format!(" hint: {hint}")));
+            lines.push(Line { text: format!("{kind}{name}{problem}"), warning: !problem.is_error() });
+            lines.extend(problem.hint.iter().map(|hint| Line { text: format!(" hint: {hint}"), warning: false }));
         }
     }
     lines
@@ -154,7 +160,8 @@ fn lines(files: &[DocumentProblems]) -> Vec<String> {
 
 /// Every error, without its place: callers know these texts.
 fn failure_text(files: &[DocumentProblems]) -> String {
-    let errors = files.iter().flat_map(|file| file.problems.iter().filter(|problem| problem.is_error()).map(move |problem| (file, problem)));
+    let errors =
+        files.iter().flat_map(|file| file.problems.iter().filter(|problem| problem.is_error()).map(move |problem| (file, problem)));
     let texts = errors.map(|(file, problem)| match file.file.is_empty() {
         true => problem.message.clone(),
         false => format!("{}: {problem}", file.file),

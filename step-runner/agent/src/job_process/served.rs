@@ -7,10 +7,10 @@
 
 use super::fronts::{self, Told};
 use super::journal::Journal;
+use super::preparation::{self, Prepared};
 use super::reserve::Reserve;
 use super::spool::{Framing, Spool, SpoolSettings};
 use super::watched::Watched;
-use super::preparation::{self, Prepared};
 use super::{Ask, Audience as _, Ended, Settings, Streams};
 use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
 use crate::served_directory::ServedDirectory;
@@ -197,15 +197,15 @@ async fn run(
     directory: &ServedDirectory,
 ) -> Summary {
     let secrets = prepared.secrets.clone();
-    let mut say = |line: &str| log.said(StepId::ROOT, &secrets.mask(line), true);
-    prepared.notes.iter().for_each(|note| say(note));
+    let mut say = |line: &str, warning| log.said(StepId::ROOT, &secrets.mask(line), warning);
+    prepared.notes.iter().for_each(|note| say(note, true));
     match prepared.resolve() {
         Ok((plan, warnings)) => {
-            warnings.iter().for_each(|line| say(line));
+            warnings.iter().for_each(|line| say(&line.text, line.warning));
             carry_out(birth, plan, &secrets, log, asked, directory).await
         }
         Err((message, lines)) => {
-            lines.iter().for_each(|line| say(line));
+            lines.iter().for_each(|line| say(&line.text, line.warning));
             log.spool.finish();
             let failure = Failure { kind: FailureKind::BadInput, message: secrets.mask(&message).into_owned() };
             ended_before_its_first_step(birth, failure, &secrets, directory)
