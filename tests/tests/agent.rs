@@ -1,5 +1,5 @@
 //! The agent as its callers see it: the real program, over a real socket, by the published contract.
 
 mod calls;
-mod served;
 mod lives;
+mod served;
