@@ -6,6 +6,7 @@ mod command_line;
 mod complain;
 mod exit;
 mod manual;
+mod remote;
 mod report;
 mod run;
 mod schema;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 fn carry_out(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Remote(arguments) => remote::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod json;
+pub mod outline;
 pub mod screen;
 pub mod teller;
 pub mod text;

@@ -8,15 +8,15 @@ mod ask;
 mod commit;
 mod dotenv;
 pub mod duration;
-mod ending;
+pub mod ending;
 mod inputs;
-mod job;
+pub mod job;
 mod pairs;
 mod pipeline;
-mod place;
-mod plan;
+pub mod place;
+pub mod plan;
 pub mod plan_text;
-mod result_file;
+pub mod result_file;
 pub mod settings;
 mod shell;
 pub mod signals;
@@ -105,10 +105,13 @@ struct PreparedJob {
     way_out: Option<String>,
 }
 
-fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
+/// Finds the job that was given, and tells what is wrong with it. Also returns the values of `--secrets`.
+/// # Errors
+/// There is none.
+pub fn find(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<(Job, Vec<String>), Stop> {
     let mut ask = |name: &str| if settings.output == typed::Output::Text { ask::secret(name) } else { None };
     let mut supply = Supply::new(&settings.secrets, place, settings.dry_run, &mut ask)?;
-    let mut job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
+    let job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
         NoJob::Stop(stop) => stop,
         NoJob::Problems(problems) => {
             teller.problems(&near(problems, place));
@@ -116,7 +119,11 @@ fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> R
         }
     })?;
     teller.set_title(&job.title);
-    let secrets = supply.given().values().cloned().collect();
+    Ok((job, supply.given().values().cloned().collect()))
+}
+
+fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
+    let (mut job, secrets) = find(settings, place, teller)?;
     let directories = Directories::of(&job, place);
     match telemetry::caller(&place.env) {
         // Who runs the job now is its caller, whoever was when the request was made.
@@ -327,7 +334,7 @@ impl Execution<'_> {
         teller.end(&Ending {
             run,
             exit,
-            is_wrapped: self.prepared.job.is_wrapped,
+            wrapped: self.prepared.job.is_wrapped.then_some(""),
             faults: &late,
             way_out: self.prepared.way_out.as_deref(),
         });

@@ -7,7 +7,6 @@ mod result;
 use crate::exit::{Exit, Stop};
 use crate::run::source;
 use crate::tree;
-use anyhow::Context as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use step_client::wire::result::{Format, OwnedTree, Redaction, Writing, read, write};
@@ -32,7 +31,7 @@ pub struct ShowArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+pub enum Form {
     Text,
     Json,
 }
@@ -41,27 +40,36 @@ enum Form {
 /// There is no result to read, or standard output cannot be written.
 pub fn run(arguments: &ShowArguments) -> anyhow::Result<Exit> {
     let (tree, last_step) = tree_of(arguments)?;
-    if let Some(file) = arguments.html.as_deref().filter(|file| *file != Path::new("-")) {
-        write_page(file, &page_of(&tree, last_step.as_deref(), arguments))?;
-        return Ok(Exit::Done);
-    }
-    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
-    let written = show(&mut out, &tree, last_step.as_deref(), arguments).and_then(|()| out.flush());
-    match written {
-        // Whoever reads has seen enough.
-        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written.context("could not write to standard output")?,
+    match arguments.html.as_deref() {
+        Some(file) if file != Path::new("-") => write_page(file, &page_of(&tree, last_step.as_deref(), arguments))?,
+        Some(_) => to_standard_output(|out| out.write_all(page_of(&tree, last_step.as_deref(), arguments).as_bytes()))?,
+        None => print(&tree, last_step.as_deref(), arguments.verbose, arguments.output)?,
     }
     Ok(Exit::Done)
 }
 
-fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, arguments: &ShowArguments) -> io::Result<()> {
-    if arguments.html.is_some() {
-        return out.write_all(page_of(tree, last_step, arguments).as_bytes());
+/// Prints a result to standard output.
+/// # Errors
+/// Standard output cannot be written.
+pub fn print(tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: Form) -> Result<(), Stop> {
+    to_standard_output(|out| show(out, tree, last_step, verbose, form))
+}
+
+/// That whoever reads has seen enough is no error.
+fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Stop> {
+    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Stop::new(Exit::Fault, format!("could not write to standard output: {}", source::words(&fault))))
+        }
+        _ => Ok(()),
     }
-    match arguments.output {
+}
+
+fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: Form) -> io::Result<()> {
+    match form {
         Form::Text => {
-            let line = |id| result::line(&tree.node(id), id == StepId::ROOT, arguments.verbose);
+            let line = |id| result::line(&tree.node(id), id == StepId::ROOT, verbose);
             tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))?;
             last_step.map_or(Ok(()), |last_step| writeln!(out, "\n{last_step}"))
         }

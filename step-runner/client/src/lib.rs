@@ -2,8 +2,7 @@
 //! logs and results out.
 //!
 //! ```no_run
-//! use step_client::{AgentClient, connect::UnixSocket};
-//! use ci_proto::step_runner::RunRequest;
+//! use step_client::{AgentClient, RunRequest, connect::UnixSocket};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let agent = AgentClient::new(UnixSocket::new("/tmp/step-runner.sock"));
@@ -36,6 +35,8 @@ pub mod wire;
 
 pub use agent_client::{AgentClient, Payload};
 pub use call::{CallFailed, Code};
+/// What an agent is asked to run, as it travels.
+pub use ci_proto::step_runner::RunRequest;
 pub use follow::LogStream;
 pub use job_result::JobResult;
 pub use job_status::{JobFailure, JobStatus, Outcome, exit_code_at_the_end};

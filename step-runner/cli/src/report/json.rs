@@ -340,7 +340,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn status_name(status: Status) -> &'static str {
+pub fn status_name(status: Status) -> &'static str {
     match status {
         Status::Unspecified => "unspecified",
         Status::Running => "running",
@@ -350,7 +350,7 @@ fn status_name(status: Status) -> &'static str {
     }
 }
 
-fn failure_name(kind: FailureKind) -> &'static str {
+pub fn failure_name(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::StepFailure => "step_failure",
         FailureKind::BadInput => "bad_input",

@@ -2,6 +2,7 @@
 
 use super::Surface;
 use super::json::Lines;
+use super::outline::Outline;
 use super::text::Text;
 use super::words::{self, WARNING};
 use crate::exit::{Complaint, Exit};
@@ -14,8 +15,8 @@ use std::io;
 use std::time::Duration;
 use step_agent::job_process::{Audience, Stream, Streams};
 use step_engine::resolve::DocumentProblems;
-use step_engine::run::{Headline, Run};
-use step_model::result::{ResultTree as _, StepId};
+use step_engine::run::Headline;
+use step_model::result::StepId;
 use step_payload::NotDone;
 
 /// Tells of a run.
@@ -28,10 +29,10 @@ pub enum Teller<S> {
 /// How a job has ended.
 #[derive(Debug)]
 pub struct Ending<'a> {
-    pub run: &'a Run,
+    pub run: &'a dyn Outline,
     pub exit: Exit,
-    /// The job is one step without a name: its level is not shown.
-    pub is_wrapped: bool,
+    /// The job is one step that nobody has named: its level is not shown. What it is called in messages.
+    pub wrapped: Option<&'a str>,
     /// What went wrong after the last step: the log or a result could not be written to its end.
     pub faults: &'a [String],
     /// A way out of the failure that was known before the first step.
@@ -40,14 +41,14 @@ pub struct Ending<'a> {
 
 impl Ending<'_> {
     fn took(&self) -> Option<Duration> {
-        let root = self.run.result().headline(StepId::ROOT);
+        let root = self.run.headline(StepId::ROOT);
         root.start.zip(root.end).map(|(start, end)| end.since(start))
     }
 
     /// The job without the level that nobody wrote.
     fn top(&self) -> StepId {
-        match self.run.result().children(StepId::ROOT)[..] {
-            [only] if self.is_wrapped => only,
+        match self.run.children(StepId::ROOT)[..] {
+            [only] if self.wrapped.is_some() => only,
             _ => StepId::ROOT,
         }
     }
@@ -55,7 +56,8 @@ impl Ending<'_> {
     /// Why the job did not succeed, in the original's words, without the level that nobody wrote.
     fn message(&self) -> Option<&str> {
         let message = self.run.failure()?.message.as_str();
-        Some(message.strip_prefix("step \"\": ").filter(|_| self.is_wrapped).unwrap_or(message))
+        let level = self.wrapped.map(|name| format!("step \"{name}\": "));
+        Some(level.and_then(|level| message.strip_prefix(&level)).unwrap_or(message))
     }
 }
 
@@ -175,13 +177,13 @@ impl<S: Surface> Teller<S> {
     }
 
     fn end_text(text: &mut Text<S>, ending: &Ending<'_>) {
-        let (run, result) = (ending.run, ending.run.result());
+        let run = ending.run;
         let top = ending.top();
-        if text.talk() >= Talk::Normal && result.children(top).len() > usize::from(top == StepId::ROOT) {
-            text.say(&format!("\n{}", tree_of(run, top, text.title())));
+        if text.talk() >= Talk::Normal && run.children(top).len() > usize::from(top == StepId::ROOT) {
+            text.say(&format!("\n{}", tree_of(run, top, ending.wrapped, text.title())));
         }
         if let Some(message) = ending.message() {
-            let failure = run.failed_step().and_then(|step| text.failure_of(step).map(str::to_owned));
+            let failure = run.failed_step().map(|step| text.failure_of(step).map_or_else(|| circumstances(run, step), str::to_owned));
             text.say(&words::failure(message, failure.as_deref()));
             ending.way_out.into_iter().for_each(|hint| text.say(&words::hint(hint)));
         }
@@ -195,18 +197,26 @@ impl<S: Surface> Teller<S> {
     }
 }
 
-fn tree_of(run: &Run, top: StepId, title: &str) -> String {
-    let result = run.result();
+/// What is known about a step that failed elsewhere: nobody here saw its last lines but in the log.
+fn circumstances(run: &dyn Outline, step: StepId) -> String {
+    let headline = run.headline(step);
+    let names = std::iter::successors(Some(headline.clone()), |headline| headline.parent.map(|parent| run.headline(parent)));
+    let mut path: Vec<String> = names.map(|headline| headline.name.to_string()).filter(|name| !name.is_empty()).collect();
+    path.reverse();
+    if path.is_empty() { String::new() } else { words::circumstances(&path.join("/"), &headline, &[]) }
+}
+
+fn tree_of(run: &dyn Outline, top: StepId, wrapped: Option<&str>, title: &str) -> String {
     let line = |step: StepId| {
-        let headline = result.headline(step);
+        let headline = run.headline(step);
         let mut line = tree::Line::of(&headline);
-        if headline.name.is_empty() && headline.parent.is_some() {
+        if wrapped == Some(&*headline.name) && headline.parent == Some(StepId::ROOT) {
             line.name = title.to_owned();
         }
         line
     };
     let mut drawn = Vec::new();
-    let outcome = tree::write(&mut drawn, top, &line, &|step| result.children(step));
+    let outcome = tree::write(&mut drawn, top, &line, &|step| run.children(step));
     debug_assert!(outcome.is_ok(), "memory can be written to");
     String::from_utf8_lossy(&drawn).into_owned()
 }

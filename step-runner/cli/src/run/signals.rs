@@ -51,7 +51,8 @@ impl Asked {
         Some((*first, state & 4 != 0))
     }
 
-    fn note(&self, signal: Signal) -> Ask {
+    /// What a signal asks for, after those before it.
+    pub fn note(&self, signal: Signal) -> Ask {
         if self.so_far().is_some() {
             self.state.fetch_or(4, Ordering::Relaxed);
             return Ask::EndNow;

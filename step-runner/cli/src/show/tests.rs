@@ -34,7 +34,7 @@ fn shown(content: &str, flags: &[&str]) -> Result<String, Stop> {
         stop
     })?;
     let mut out = anstream::StripStream::new(Vec::new());
-    show(&mut out, &tree, last_step.as_deref(), &arguments).unwrap();
+    show(&mut out, &tree, last_step.as_deref(), arguments.verbose, arguments.output).unwrap();
     Ok(String::from_utf8(out.into_inner()).unwrap())
 }
 

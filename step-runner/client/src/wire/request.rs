@@ -10,7 +10,7 @@ mod tests;
 mod write;
 
 pub use check::{of_message, unsafe_name};
-pub use write::{Values, to_json, to_message};
+pub use write::{Values, message_to_json, to_json, to_message};
 
 use crate::wire::json::{self, NotJson};
 use ci_proto::step_runner::RunRequest as RunRequestMessage;

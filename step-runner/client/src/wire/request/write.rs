@@ -20,9 +20,13 @@ pub enum Values {
 
 /// A request as one line of protobuf JSON.
 pub fn to_json(request: &RunRequest, values: Values) -> String {
-    let message = to_message(request, values);
+    message_to_json(&to_message(request, values))
+}
+
+/// A request that is a message already, as one line of protobuf JSON.
+pub fn message_to_json(message: &RunRequestMessage) -> String {
     let mut out = Vec::new();
-    let written = Printer::new(&mut out, Format::Json, None).root(&mut |printer| print(printer, &message));
+    let written = Printer::new(&mut out, Format::Json, None).root(&mut |printer| print(printer, message));
     debug_assert!(written.is_ok(), "memory takes everything");
     String::from_utf8_lossy(&out).into_owned()
 }
