@@ -5,7 +5,7 @@ use ci_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each crate, its directory, and what it may depend on inside the workspace.
-const ARROWS: [(&str, &str, &[&str]); 11] = [
+const ARROWS: [(&str, &str, &[&str]); 12] = [
     // wire
     ("ci-proto", "proto", &[]),
     // nouns
@@ -17,6 +17,7 @@ const ARROWS: [(&str, &str, &[&str]); 11] = [
     ("step-client", "step-runner/client", &["ci-proto", "step-model"]),
     // act
     ("step-agent", "step-runner/agent", &["step-engine", "step-client", "ci-proto", "step-model"]),
+    ("step-testing", "step-runner/testing", &["step-agent", "step-engine", "step-model"]),
     // guests
     ("step-sdk", "steps/sdk", &["ci-proto", "step-client"]),
     ("step-docker", "steps/docker", &["step-sdk"]),
@@ -25,7 +26,7 @@ const ARROWS: [(&str, &str, &[&str]); 11] = [
     (
         "step-runner",
         "step-runner/cli",
-        &["step-agent", "step-client", "step-engine", "step-payload", "step-model", "step-docker", "step-service"],
+        &["step-agent", "step-client", "step-engine", "step-payload", "step-model", "step-testing", "step-docker", "step-service"],
     ),
     // watch
     ("ci-tests", "tests", &["ci-proto", "step-model", "step-payload", "step-engine", "step-client", "step-agent"]),

@@ -10,3 +10,4 @@ mod payloads;
 mod processes;
 mod secrets;
 mod static_agent;
+mod testing;

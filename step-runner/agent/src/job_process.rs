@@ -1,6 +1,6 @@
 //! A job that owns itself: drives the engine, hosts the processes, keeps the journal.
 
-mod command;
+pub(crate) mod command;
 mod drive;
 #[cfg(unix)]
 mod fronts;
@@ -15,7 +15,7 @@ pub mod reserve;
 pub mod served;
 mod shell;
 pub mod spool;
-mod step_files;
+pub(crate) mod step_files;
 mod watch;
 #[cfg(unix)]
 mod watched;

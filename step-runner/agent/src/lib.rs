@@ -7,6 +7,7 @@ mod frame;
 pub mod front;
 pub mod job_directory;
 pub mod job_process;
+pub mod process;
 #[cfg(unix)]
 mod served_directory;
 pub mod static_program;

@@ -1,6 +1,6 @@
 //! What can be typed: the commands of `step-runner`.
 
-use crate::{check, remote, run, schema, serve, show};
+use crate::{check, doc, new, remote, run, schema, serve, show, test};
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Runs jobs made of steps, here and now, as a fleet would.
@@ -29,6 +29,12 @@ pub enum Command {
     Remote(remote::RemoteArguments),
     /// Read definitions and report every problem.
     Check(check::CheckArguments),
+    /// Begin a step: its definition, a test, a README.
+    New(new::NewArguments),
+    /// Run the tests of steps.
+    Test(test::TestArguments),
+    /// Write what a step takes and gives into its README.
+    Doc(doc::DocArguments),
     /// Print a result as a tree.
     Show(show::ShowArguments),
     /// Print the JSON Schemas of the files.

@@ -4,8 +4,10 @@ mod builtins;
 mod check;
 mod command_line;
 mod complain;
+mod doc;
 mod exit;
 mod manual;
+mod new;
 mod remote;
 mod report;
 mod run;
@@ -13,6 +15,7 @@ mod schema;
 mod serve;
 mod show;
 mod telemetry;
+mod test;
 mod tree;
 
 use clap::Parser;
@@ -50,6 +53,9 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Remote(arguments) => remote::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::New(arguments) => new::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Doc(arguments) => doc::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

@@ -4,6 +4,9 @@
 //! steps name is planned once (twice, if one of them stands where an earlier step may change it and another does not).
 
 mod build;
+mod stand_in;
+
+pub use stand_in::{StandIn, StandIns};
 
 use crate::effect::{Effect, LoadId, LoadedDefinition};
 use crate::event::{LoadFault, LoadFaultKind};
@@ -32,6 +35,7 @@ pub struct Resolver {
     found: BTreeMap<Named, Option<Result<Location, LoadFault>>>,
     open: BTreeMap<LoadId, Open>,
     loads: u32,
+    stand_ins: StandIns,
 }
 
 /// Directory and file of a definition: its identity.
@@ -106,9 +110,15 @@ impl Resolver {
             found: BTreeMap::new(),
             open: BTreeMap::new(),
             loads: 0,
+            stand_ins: StandIns::default(),
         };
         let effects = resolver.ask_for_references(&root, &dir, 0);
         (resolver, effects)
+    }
+
+    /// Puts something else in the place of steps. Their definitions are loaded all the same, for what they take and give.
+    pub fn with_stand_ins(self, stand_ins: StandIns) -> Self {
+        Self { stand_ins, ..self }
     }
 
     /// The outcome of a `Load`; more loads may follow. Complete when there are none and [`Resolver::is_complete`]. An outcome that nobody waits for

@@ -1,4 +1,11 @@
-//! Builders of nouns for tests, in few words.
+//! Testing: what `step_test.yml` says about a step (`suite`, read by `read`), and builders of nouns for our own tests, in few words.
+
+pub mod read;
+pub mod suite;
+mod table;
+mod words;
+
+pub use words::{in_words, words_of};
 
 use crate::expression::Scope;
 use crate::value::Value;

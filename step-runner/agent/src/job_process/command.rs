@@ -63,7 +63,7 @@ impl<'a> Command<'a> {
 
     /// # Errors
     /// It does not run; the fault says why in the original's words, and more where these do not tell.
-    pub fn start(&self, spawner: &system::Spawner, streams: super::Streams) -> Result<system::Running, SpawnFault> {
+    pub(crate) fn start(&self, spawner: &system::Spawner, streams: super::Streams) -> Result<system::Running, SpawnFault> {
         let arguments: Vec<_> = self.words[1..].iter().map(|word| OsStr::new(&**word)).collect();
         let environment: Vec<_> = self.environment.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(&**value))).collect();
         let start = Start {
@@ -78,6 +78,18 @@ impl<'a> Command<'a> {
             StartFault::Machine(error) => machine_fault("pipe", &error),
             StartFault::Program(error) => self.explain(&error),
         })
+    }
+
+    /// As [`Command::start`], for a host that starts processes its own way: `start` gets the command as the standard library has it.
+    /// # Errors
+    /// As [`Command::start`].
+    pub fn start_by<T>(&self, start: impl FnOnce(std::process::Command) -> io::Result<T>) -> Result<T, SpawnFault> {
+        let mut command = std::process::Command::new(&self.program);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, &*self.words[0]);
+        command.args(self.words[1..].iter().map(|word| &**word)).env_clear().current_dir(&self.work_dir);
+        command.envs(self.environment.iter().map(|(name, value)| (*name, &**value)));
+        start(command).map_err(|error| self.explain(&error))
     }
 
     /// The system gives one number for all that can go wrong between fork and exec: this finds out which it was.

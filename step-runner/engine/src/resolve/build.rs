@@ -1,12 +1,12 @@
 //! The plan from the root downwards, once every definition is there.
 
-use super::{DocumentProblems, Location, MAXIMUM_NESTING, Named, Resolver, Wanted, nests_too_deep, refers_to_itself, wanted};
+use super::{DocumentProblems, Location, MAXIMUM_NESTING, Named, Resolver, StandIn, Wanted, nests_too_deep, refers_to_itself, wanted};
 use crate::event::LoadFault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use step_model::builtin::Builtins;
 use step_model::diagnostic::{Problem, Verdict};
-use step_model::document::{Body, Spec, Step, StepDocument, interface};
+use step_model::document::{Action, Body, Spec, Step, StepDocument, interface};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::LocalReference;
 
@@ -28,10 +28,13 @@ pub(super) fn refusal(resolver: &Resolver) -> Option<String> {
     builder.failure
 }
 
+/// The names of the steps around a definition, where something stands for a step in it.
+type Way = Option<Vec<Arc<str>>>;
+
 struct Builder<'a> {
     resolver: &'a Resolver,
-    /// By location, and whether an earlier step may change it. `None`: it cannot be used.
-    planned: BTreeMap<(Location, bool), Option<Built>>,
+    /// By location, whether an earlier step may change it, and the way to it where something stands for a step in it. `None`: it cannot be used.
+    planned: BTreeMap<(Location, bool, Way), Option<Built>>,
     /// The definitions between the root and the one that is planned now.
     path: Vec<Location>,
     problems: BTreeMap<Option<Location>, Vec<Problem>>,
@@ -83,6 +86,11 @@ impl<'a> Builder<'a> {
         let mut height = 0;
         for (index, step) in sequence.steps.iter().enumerate() {
             let changeable = changeable || index > 0;
+            if let Some(stand_in) = self.resolver.stand_ins.of(&self.names, step) {
+                let target = self.stand_in(step, &stand_in, &planned, location);
+                planned.targets.push(target);
+                continue;
+            }
             if let Some(problem) = refused_reference(step, &self.resolver.builtins) {
                 self.say(location, problem);
             }
@@ -103,6 +111,28 @@ impl<'a> Builder<'a> {
         }
         self.check_reads(&planned, location, changeable);
         Built { document: Arc::new(planned), height: height + 1 }
+    }
+
+    /// Something stands for a step, in whatever state its definition is.
+    fn stand_in(&mut self, step: &Step, stand_in: &StandIn, caller: &PlannedDocument, location: Option<&Location>) -> Target {
+        let resolver = self.resolver;
+        let real = match wanted(&step.action) {
+            Wanted::Local(reference) => {
+                let found = resolver.found.get(&Named::from(&caller.dir, reference)).and_then(Option::as_ref);
+                let definition = found.and_then(|found| resolver.definitions.get(found.as_ref().ok()?));
+                definition.and_then(|definition| Some(&definition.reading.document.as_ref()?.spec))
+            }
+            Wanted::Builtin(name) => resolver.builtins.get(name).ok().map(|planned| &planned.document.spec),
+            _ => None,
+        };
+        let document = stand_in.document(step, real);
+        let text = location.and_then(|location| resolver.definitions.get(location)).map(|definition| &*definition.text);
+        if !matches!(step.action, Action::Script(_) | Action::ScriptLegacy(_)) {
+            for problem in interface::check(step, &document.document.spec, oddity(caller), text) {
+                self.say(location, problem);
+            }
+        }
+        Target::Document(document)
     }
 
     /// Whether the outputs that a sequence reads are those that its steps declare.
@@ -209,7 +239,9 @@ impl<'a> Builder<'a> {
     }
 
     fn definition(&mut self, location: &Location, changeable: bool) -> Option<Built> {
-        if let Some(known) = self.planned.get(&(location.clone(), changeable)) {
+        let way = self.resolver.stand_ins.are_below(&self.names).then(|| self.names.clone());
+        let key = (location.clone(), changeable, way);
+        if let Some(known) = self.planned.get(&key) {
             return known.clone();
         }
         let definition = self.resolver.definitions.get(location)?;
@@ -238,7 +270,7 @@ impl<'a> Builder<'a> {
         });
         self.is_told = was_told;
         let built = built.filter(|_| definition.reading.document.is_some());
-        self.planned.insert((location.clone(), changeable), built.clone());
+        self.planned.insert(key, built.clone());
         built
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::world::World;
 use step_model::diagnostic::Verdict;
+use step_model::document::Body;
 use step_model::plan::Target;
 
 const LEAF: &str = "{}\n---\nexec: {command: [x]}\n";
@@ -150,4 +151,76 @@ fn a_reference_whose_load_never_came_back_is_a_hole() {
     let job = crate::world::job("{}\n---\nrun: [{name: a, step: ./x}]\n", Dialect::Steps);
     let (resolver, _) = Resolver::start(job, "/job".into(), Builtins::default());
     assert_eq!(kinds(&resolver.finish().unwrap().0.targets), ["hole"]);
+}
+
+fn stand_in(output: &str) -> StandIn {
+    use step_model::document::{Exec, Output, Outputs};
+    use step_model::value::Kind;
+    let output = (Arc::from(output), Output { kind: Kind::String, default: None, sensitive: false, description: None });
+    let command = vec![Template::literal("stand-in")];
+    StandIn { exec: Exec { command, work_dir: None }, outputs: Outputs::Declared(vec![output]), inputs: None }
+}
+
+/// What is resolved with something in the place of steps, and its problems.
+fn resolved(world: &World, stand_ins: StandIns) -> Result<Arc<PlannedDocument>, Vec<String>> {
+    let (resolver, effects) = Resolver::start(Arc::clone(&world.plan.root.document), "/job".into(), world.plan.builtins.clone());
+    let mut resolver = resolver.with_stand_ins(stand_ins);
+    let mut open = std::collections::VecDeque::from(effects);
+    while let Some(effect) = open.pop_front() {
+        let Effect::Load { load, from, reference } = effect else { panic!("{effect:?}") };
+        open.extend(resolver.on_loaded(load, world.load(&from, &reference)));
+    }
+    let messages = |problems: Vec<DocumentProblems>| {
+        problems.iter().flat_map(|document| document.problems.iter().map(|problem| problem.message.clone())).collect::<Vec<_>>()
+    };
+    match resolver.finish() {
+        Ok((planned, problems)) if problems.is_empty() => Ok(planned),
+        Ok((_, problems)) | Err(problems) => Err(messages(problems)),
+    }
+}
+
+fn command_of(planned: &PlannedDocument) -> &str {
+    let Body::Exec(exec) = &planned.document.definition.body else { return "a sequence" };
+    exec.command[0].source()
+}
+
+#[test]
+fn something_stands_for_one_step_by_its_name_and_nowhere_else() {
+    let sequence = "{}\n---\nrun: [{name: inner, step: ../leaf}]\n";
+    let world = World::new("[{name: a, step: ./s}, {name: b, step: ./s}]")
+        .with_file("/job/s/step.yml", sequence)
+        .with_file("/job/leaf/step.yml", LEAF);
+    let mut stand_ins = StandIns::default();
+    stand_ins.for_step(vec!["b".into(), "inner".into()], stand_in("x"));
+    let root = resolved(&world, stand_ins).unwrap();
+    let (Target::Document(a), Target::Hole { seen: Some(b) }) = (&root.targets[0], &root.targets[1]) else { panic!() };
+    let commands = [a, b].map(|planned| match &planned.targets[0] {
+        Target::Document(inner) | Target::Hole { seen: Some(inner) } => command_of(inner).to_owned(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(commands, ["x", "stand-in"]);
+}
+
+#[test]
+fn something_stands_for_a_step_that_is_not_at_hand() {
+    let run = "[{name: a, step: ./none, inputs: {x: 1}}, {name: b, step: \"${{ env.X }}\"}, {name: c, step: host.example/o/p@v1}, {name: d, script: x, env: {A: \"${{ steps.a.outputs.x }}\"}}]";
+    let world = World::new(run);
+    let mut stand_ins = StandIns::default();
+    stand_ins.for_step(vec!["a".into()], stand_in("x"));
+    stand_ins.for_step(vec!["b".into()], stand_in("x"));
+    stand_ins.for_step(vec!["d".into()], stand_in("x"));
+    let remote = StepReference::parse("host.example/o/p@v1", Dialect::Steps).unwrap();
+    stand_ins.for_reference(remote, stand_in("x"));
+    let root = resolved(&world, stand_ins).unwrap();
+    assert_eq!(kinds(&root.targets), ["document"; 4]);
+}
+
+#[test]
+fn what_stands_for_a_step_takes_and_gives_what_the_step_declares() {
+    let leaf = "spec: {inputs: {who: {type: string}}, outputs: {text: {type: string}}}\n---\nexec: {command: [x]}\n";
+    let world = World::new("[{name: a, step: ./leaf, inputs: {hwo: x}}]").with_file("/job/leaf/step.yml", leaf);
+    let mut stand_ins = StandIns::default();
+    stand_ins.for_step(vec!["a".into()], stand_in("other"));
+    let problems = resolved(&world, stand_ins).unwrap_err();
+    assert_eq!(problems, ["step does not accept input with name \"hwo\"", "input \"who\" required, but not defined"]);
 }

@@ -249,7 +249,12 @@ pub(super) fn with_defaults(spec: &Spec, given: &Object) -> Result<Object, Missi
 
 fn mismatched(name: &Arc<str>, input: &Input, value: &Value) -> Option<LoadError> {
     let received = value.kind();
-    (received != input.kind).then(|| LoadError::Mismatched { name: Arc::clone(name), declared: input.kind, received })
+    // No definition declares null: what stands for a step that is not at hand takes anything.
+    (received != input.kind && input.kind != Kind::Null).then(|| LoadError::Mismatched {
+        name: Arc::clone(name),
+        declared: input.kind,
+        received,
+    })
 }
 
 /// Names and values of an `env`, both expanded; of the same name the last counts. `fault` says whose environment it is.

@@ -1,0 +1,114 @@
+//! Runs the tests of steps: finds the files, runs the cases side by side, tells what differs.
+//!
+//! ```text
+//! paths --find--> files --read, check--> cases --choose--> reports --tell--> text or JSON, JUnit, golden files, exit code
+//! ```
+
+mod choose;
+mod goldens;
+mod interrupt;
+mod junit;
+mod read;
+mod records;
+mod tell;
+mod typed;
+mod watch;
+
+pub use typed::TestArguments;
+
+use crate::builtins;
+use crate::exit::{Exit, Stop};
+use crate::run::duration;
+use crate::run::signals::Signal;
+use interrupt::Interrupt;
+use read::Tests;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use step_testing::workers::{Grounds, Settings, run as run_cases};
+use tell::{Output, Summary, Teller};
+use typed::Form;
+
+/// # Errors
+/// There is nothing to test, or what was typed makes no sense.
+pub fn run(arguments: &TestArguments) -> anyhow::Result<Exit> {
+    let settings = settings(arguments)?;
+    let interrupt = Interrupt::watch(settings.cancelled.clone())?;
+    let here = std::env::current_dir().map_err(|error| Stop::bad_input(format!("could not find the current directory: {error}")))?;
+    let mut exit = once(arguments, &settings, &here)?;
+    if arguments.watch {
+        let mut watch = watch::Watch::of(&arguments.paths());
+        while watch.wait_for_change(&settings.cancelled) {
+            exit = once(arguments, &settings, &here)?;
+        }
+    }
+    Ok(interrupt.first().map_or(exit, Signal::exit))
+}
+
+fn settings(arguments: &TestArguments) -> Result<Settings, Stop> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
+    let mut settings = Settings::new(path);
+    settings.hermetic = arguments.hermetic;
+    settings.builtins = builtins::all();
+    if let Some(jobs) = arguments.jobs {
+        settings.workers = jobs.get();
+    }
+    if let Some(text) = &arguments.timeout {
+        settings.timeout = duration::parse(text).map_err(|why| Stop::usage(format!("--timeout `{text}` {why}")))?;
+    }
+    Ok(settings)
+}
+
+/// One round.
+fn once(arguments: &TestArguments, settings: &Settings, here: &Path) -> anyhow::Result<Exit> {
+    let start = Instant::now();
+    let mut tests = Tests::read(&arguments.paths(), here)?;
+    let mut out = anstream::stdout().lock();
+    let chosen = choose::chosen(&tests.files, &arguments.filter)?;
+    if arguments.list {
+        for (file, case) in &chosen {
+            let file = &tests.files[*file];
+            writeln!(out, "{}:{}: {}", file.name, file.suite.cases[*case].place.line, file.suite.cases[*case].name).map_err(not_written)?;
+        }
+        return Ok(if tests.tell_refused(&mut out)? { Exit::BadInput } else { Exit::Done });
+    }
+    let grounds = Grounds::new().map_err(|error| Stop::new(Exit::Fault, format!("could not make a temporary directory: {error}")))?;
+    let mut summary = Summary::default();
+    let output = match arguments.output {
+        Form::Text => Output::Text { quiet: arguments.quiet },
+        Form::Json => Output::Json,
+    };
+    let runnable: Vec<(usize, usize)> =
+        chosen.iter().copied().filter(|(file, case)| tests.files[*file].suite.cases[*case].skip.is_none()).collect();
+    {
+        let mut teller = Teller::new(&mut out, output, &tests.files, &chosen);
+        run_cases(&tests.files, &runnable, settings, &grounds, |number, report| {
+            if !settings.cancelled.load(Ordering::Relaxed) {
+                teller.tell(runnable[number], report, &mut summary);
+            }
+        });
+        teller.rest(&mut summary);
+        teller.failures(&summary, arguments.update)?;
+    }
+    drop(grounds);
+    let was_refused = tests.tell_refused(&mut out)?;
+    if arguments.update {
+        goldens::update(&tests.files, &mut summary, &mut out)?;
+    }
+    if let Some(path) = &arguments.junit {
+        junit::write(path, &tests.files, &summary)?;
+    }
+    tell::slow(&mut out, output, &tests.files, &summary, arguments.slow)?;
+    tell::end(&mut out, output, &summary, tests.refused.len(), start.elapsed())?;
+    out.flush().map_err(not_written)?;
+    Ok(match (was_refused, summary.failed) {
+        (true, _) => Exit::BadInput,
+        (false, 1..) => Exit::Failed,
+        (false, 0) => Exit::Done,
+    })
+}
+
+fn not_written(error: std::io::Error) -> Stop {
+    Stop::new(Exit::Fault, format!("could not write to standard output: {error}"))
+}

@@ -1,0 +1,170 @@
+//! Steps are begun, tested and documented: `new`, `test`, `doc`.
+
+use ci_tests::workshop::{Ends, Workshop};
+
+const SEQUENCE: &str = "spec: {inputs: {tag: {type: string, default: app}}, outputs: {id: {type: string}}}\n---\nrun:\n  - {name: build, func: registry.example/build:1, inputs: {tag: \"${{ inputs.tag }}\"}}\n  - name: push\n    env: {TAG: \"${{ inputs.tag }}\"}\n    script: |\n      docker push \"$TAG\"\n      docker tag 'a b'\noutputs: {id: \"${{ steps.build.outputs.id }}\"}\n";
+
+#[test]
+fn a_step_that_was_just_begun_passes_check_and_its_test() {
+    let workshop = Workshop::new();
+    for kind in ["--exec", "--run", "--script"] {
+        for dialect in ["func", "step"] {
+            let name = format!("steps/{}{dialect}", &kind[2..]);
+            assert_eq!(workshop.step_runner(&["new", &name, kind, "--dialect", dialect]).ends(0).stdout(), "");
+            workshop.step_runner(&["check", "--strict", &name]).ends(0);
+        }
+    }
+    workshop.step_runner(&["test"]).ends(0).prints("18 cases: 18 passed");
+    assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+    workshop.step_runner(&["new", "steps/execfunc", "--exec"]).ends(3).says("is there already");
+    workshop.step_runner(&["new", "a b", "--exec"]).ends(2).says("is no name for a step");
+}
+
+#[test]
+fn fakes_stand_for_steps_and_stubs_for_programs() {
+    let workshop = Workshop::new();
+    workshop.file("b/func.yml", SEQUENCE);
+    workshop.file(
+        "b/step_test.yml",
+        "cases:\n  - name: it pushes\n    fakes: {build: {outputs: {id: \"x-${{ inputs.tag }}\"}, log: building, files: {a/b.txt: hi}, exports: {E: '1'}}}\n    stubs: {docker: [{args: push, stdout: \"pushed\\n\"}, {args: tag}]}\n    expect:\n      outputs: {id: x-app}\n      calls: [docker push app, [docker, tag, a b]]\n      called: {docker: 2, build: 1}\n      files: {a/b.txt: hi, none.txt: null}\n      exports: {E: '1'}\n      log: {equals: \"building\\npushed\", excludes: secret}\n      steps: {build: {inputs: {tag: app}}, push: {status: success, env: {TAG: app, E: '1'}}}\n      that: [outputs.id == \"x-app\", steps.push.exit == 0]\n",
+    );
+    workshop.step_runner(&["test", "b"]).ends(0).prints("1 case: 1 passed");
+    workshop.step_runner(&["test", "b", "--hermetic"]).ends(1).prints("the case is hermetic, and step `push` would run");
+}
+
+#[test]
+fn what_differs_is_shown_where_the_case_says_what_it_expects() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "greet", "--exec"]).ends(0);
+    workshop.file(
+        "greet/step_test.yml",
+        "cases:\n  - name: it greets\n    inputs: {who: Ann}\n    expect:\n      outputs: {greeting: hello Bob}\n",
+    );
+    let failed = workshop.step_runner(&["test", "greet"]).ends(1);
+    let failed = failed.prints("greet/step_test.yml:5:27").prints(" - hello Bob").prints(" + hello Ann").prints("| hello Ann");
+    failed.prints("1 case: 0 passed, 1 failed");
+}
+
+#[test]
+fn five_mistakes_are_told_at_once_and_nothing_of_the_file_runs() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "greet", "--exec"]).ends(0);
+    workshop.file(
+        "greet/step_test.yml",
+        "cases:\n  - name: a\n    inputs: {hwo: Ann}\n    fakes: {nobody: {exit: 1}}\n    expect:\n      outputs: {greting: x}\n      steps: {build: skipped}\n      log: {matches: '(('}\n  - {name: b, timout: 1s}\n",
+    );
+    let refused = workshop.step_runner(&["test", "greet"]).ends(3);
+    let refused = refused.prints("did you mean `who`?").prints("there is no step `nobody` to fake").prints("did you mean `greeting`?");
+    let refused = refused.prints("there is no step `build`").prints("is no regular expression").prints("did you mean `timeout`?");
+    refused.prints("step_test.yml:9:15").prints("0 cases: 0 passed, 1 file not run");
+}
+
+#[test]
+fn a_fake_that_does_not_fit_and_one_that_is_never_reached_are_refused() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "outer", "--run"]).ends(0);
+    workshop.file(
+        "outer/step_test.yml",
+        "cases:\n  - {name: a, fakes: {say: {outputs: {greeting: 1, more: x}}}}\n  - {name: b, fakes: {./say: {}}}\n",
+    );
+    let refused = workshop.step_runner(&["test", "outer"]).ends(3);
+    let refused = refused
+        .prints("gives `greeting` as number, the step declares string")
+        .prints("gives an output `more`, which the step does not have");
+    refused.prints("does not give the output `greeting`");
+    workshop.file("outer/step_test.yml", "cases:\n  - {name: a, fakes: {say: {exit: 1}, report: }, expect: {exit: 1}}\n");
+    workshop.step_runner(&["test", "outer"]).ends(1).prints("the fake `report` was never reached");
+}
+
+#[test]
+fn a_case_that_does_not_end_is_ended_and_no_process_is_left() {
+    let workshop = Workshop::new();
+    workshop.file("c/func.yml", "{}\n---\nexec: {command: [sh, -c, \"setsid sleep 4711 & sleep 4711 & echo begun; sleep 4711\"]}\n");
+    workshop.file(
+        "c/step_test.yml",
+        "cases:\n  - {name: it ends, timeout: 300ms}\n  - {name: it fails as meant, timeout: 100ms, expect: {failure: signal}}\n",
+    );
+    workshop
+        .step_runner(&["test", "c"])
+        .ends(1)
+        .prints("did not end within its limit of 300ms")
+        .prints("| begun")
+        .prints("1 passed, 1 failed");
+    let mark = workshop.dir().to_string_lossy().into_owned();
+    assert!(!processes_with(&mark), "a process is left");
+    assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+}
+
+/// Whether the environment of a process that runs `sleep 4711` names a path.
+fn processes_with(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("Linux").filter_map(Result::ok);
+    processes.map(|process| process.path()).any(|process| {
+        let holds = |file: &str, text: &str| {
+            let bytes = std::fs::read(process.join(file)).unwrap_or_default();
+            bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        };
+        holds("cmdline", "4711") && holds("environ", mark)
+    })
+}
+
+#[test]
+fn golden_files_are_compared_and_updated() {
+    let workshop = Workshop::new();
+    workshop.file("g/func.yml", "{}\n---\nexec: {command: [sh, -c, \"echo one; pwd\"]}\n");
+    workshop.file("g/step_test.yml", "cases:\n  - {name: it tells, expect: {log: {golden: golden/log.txt}}}\n");
+    workshop.step_runner(&["test", "g"]).ends(1).prints("the golden file `golden/log.txt` is missing").prints("--update");
+    workshop.step_runner(&["test", "g", "--update"]).ends(0).prints("updated g/golden/log.txt");
+    assert_eq!(workshop.read("g/golden/log.txt"), "one\n<work_dir>\n");
+    workshop.step_runner(&["test", "g"]).ends(0);
+    workshop.file("g/golden/log.txt", "two\n<work_dir>\n");
+    workshop.step_runner(&["test", "g"]).ends(1).prints(" - two").prints(" + one");
+}
+
+#[test]
+fn programs_read_json_and_junit() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "greet", "--exec"]).ends(0);
+    workshop.file(
+        "greet/step_test.yml",
+        "cases:\n  - {name: good}\n  - {name: 'bad <&>', expect: {outputs: {greeting: x}}}\n  - {name: later, skip: not yet}\n",
+    );
+    let printed = workshop.step_runner(&["test", "--output", "json", "--junit", "report.xml"]).ends(1).stdout();
+    let records: Vec<serde_json::Value> = printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let statuses: Vec<&str> = records.iter().filter_map(|record| record["status"].as_str()).collect();
+    assert_eq!(statuses, ["passed", "failed", "skipped"]);
+    assert_eq!((&records[1]["findings"][0]["expected"], &records[1]["findings"][0]["got"]), (&"x".into(), &"hello world".into()));
+    assert_eq!((&records[3]["passed"], &records[3]["failed"], &records[3]["skipped"]), (&1.into(), &1.into(), &1.into()));
+    let report = workshop.read("report.xml");
+    assert!(report.contains("tests=\"3\" failures=\"1\" skipped=\"1\"") && report.contains("name=\"bad &lt;&amp;&gt;\""), "{report}");
+}
+
+#[test]
+fn cases_are_chosen_by_name_and_a_slip_is_no_success() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "greet", "--exec"]).ends(0);
+    workshop.step_runner(&["test", "--list", "--filter", "Ann"]).ends(0).prints("greet/step_test.yml:9: it greets Ann\n");
+    workshop.step_runner(&["test", "-f", "world", "-f", "Carl"]).ends(0).prints("2 cases: 2 passed");
+    workshop.step_runner(&["test", "--filter", "Anna"]).ends(3).says("no case has `Anna` in its name");
+    workshop.step_runner(&["test", "nowhere"]).ends(3).says("no such file");
+    workshop.file("empty/README.md", "");
+    workshop.step_runner(&["test", "empty"]).ends(3).says("there is no `step_test.yml` below `empty`");
+}
+
+#[test]
+fn what_is_secret_is_in_no_report() {
+    let workshop = Workshop::new();
+    workshop.file("s/func.yml", "spec: {inputs: {token: {type: string, sensitive: true}}, outputs: {copy: {type: string, sensitive: true}}}\n---\nexec: {command: [sh, -c, \"echo $1; printf '{\\\"name\\\": \\\"copy\\\", \\\"value\\\": \\\"%s\\\"}\\\\n' $1 >$2\", sh, \"${{ inputs.token }}\", \"${{ output_file }}\"]}\n");
+    workshop.file("s/step_test.yml", "cases:\n  - {name: a, inputs: {token: \"${{ work_dir }}-hunter2\"}, expect: {outputs: {copy: {contains: other}}, log: '[MASKED]'}}\n");
+    let failed = workshop.step_runner(&["test", "s"]).ends(1).prints("does not contain this");
+    assert!(!failed.stdout().contains("-hunter2\n"), "{failed}");
+}
+
+#[test]
+fn the_table_of_inputs_and_outputs_is_written_and_checked() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "greet", "--exec"]).ends(0);
+    workshop.step_runner(&["doc", "greet", "--check"]).ends(1).prints("greet/README.md is not up to date");
+    workshop.step_runner(&["doc", "greet"]).ends(0).prints("wrote greet/README.md");
+    workshop.step_runner(&["doc", "greet", "--check"]).ends(0);
+    assert!(workshop.read("greet/README.md").contains("| `who` | string | `world` | Whom to greet. |"));
+}
