@@ -1,6 +1,7 @@
 //! Carries out effects: one at a time, at once, and each with the outcome that its description promises.
 
 mod secrets;
+mod watches;
 
 use super::command::{Command, Places};
 use super::drive::Asks;
@@ -25,7 +26,7 @@ use step_model::plan::Plan;
 use step_model::reference::LocalReference;
 use step_model::result::StepId;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use watches::Watches;
 
 /// Rounds of looking what is left of a job: at first often, since most processes end at once.
 const FIRST_LOOK: Duration = Duration::from_millis(2);
@@ -44,7 +45,7 @@ pub struct Host {
     spawner: Spawner,
     pump: Pump,
     events: mpsc::UnboundedSender<Event>,
-    watches: JoinSet<()>,
+    watches: Watches,
     live: HashMap<StepId, Live>,
     /// Asked for before the process was there: applied at its birth.
     early: HashMap<StepId, Urgency>,
@@ -88,7 +89,7 @@ impl Host {
             spawner,
             pump,
             events,
-            watches: JoinSet::new(),
+            watches: Watches::default(),
             live: HashMap::new(),
             early: HashMap::new(),
             closing: watch::Sender::new(false),
@@ -166,9 +167,7 @@ impl Host {
         let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
         self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file, _program: program });
-        // The set keeps what has ended until somebody takes it: 1.1 kB a step.
-        while self.watches.try_join_next().is_some() {}
-        self.watches.spawn(watch.run());
+        self.watches.start(watch.run());
         Ok(())
     }
 
@@ -281,7 +280,7 @@ impl Host {
     /// Reads what is left in the pipes. Nobody writes to them any more.
     pub async fn close(&mut self) {
         self.closing.send_replace(true);
-        while self.watches.join_next().await.is_some() {}
+        self.watches.all_have_ended().await;
     }
 
     /// Nobody waits for output any more.
