@@ -41,6 +41,18 @@ fn a_run_of_steps_in_a_payload_is_taken_as_it_is() {
 }
 
 #[test]
+fn what_a_script_leaves_in_gitlab_env_is_in_the_environment_of_the_scripts_after_it() {
+    let workshop = Workshop::new();
+    workshop.file(
+        ".gitlab-ci.yml",
+        "job:\n  script:\n    - echo \"found ${LEFT:-nothing}\"\n    - printf 'LEFT=a value\\nMORE=2' >>\"$GITLAB_ENV\"\n  after_script: [\"echo $LEFT, $MORE\"]\n",
+    );
+    let printed = workshop.step_runner(&["run", ".gitlab-ci.yml", "job"]).ends(0).stdout();
+    assert!(printed.contains("found nothing\n") && printed.ends_with("a value, 2\n"), "{printed}");
+    assert_eq!(workshop.left_behind(), [""; 0]);
+}
+
+#[test]
 fn an_after_script_runs_after_a_failure_and_the_failure_stays() {
     let steps = json!([
         {"name": "script", "script": ["echo before", "false", "echo never"], "when": "on_success", "allow_failure": false, "timeout": 60},

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use step_engine::effect::Process;
+use step_engine::effect::{Process, Script};
 use step_engine::event::{SpawnFault, SpawnFaultKind};
 use step_model::value::Value;
 
@@ -35,8 +35,12 @@ impl<'a> Command<'a> {
     /// There is no such program.
     pub fn of(process: &'a Process, places: &Places, script_name: &str) -> Result<Self, SpawnFault> {
         let work_dir = places.work_dir.join(&*text_of(&process.work_dir));
-        let environment: Vec<_> = process.env.iter().map(|(name, value)| (&**name, text_of(value))).collect();
+        let mut environment: Vec<_> = process.env.iter().map(|(name, value)| (&**name, text_of(value))).collect();
         if let Some(script) = &process.script {
+            let (variable, file) = shell::GITLAB_ENV;
+            if matches!(script, Script::Legacy(_)) && !process.env.iter().any(|(name, _)| **name == *variable) {
+                environment.push((variable, places.files_dir.join(file).to_string_lossy().into_owned().into()));
+            }
             let shell = shell::find().ok_or_else(|| step_fault("shell not found"))?;
             let text = shell.text_of(script);
             let mut words: Vec<Cow<'_, str>> = vec![shell.path.to_string_lossy().into_owned().into(), "-c".into()];

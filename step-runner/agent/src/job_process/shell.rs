@@ -12,6 +12,13 @@ use step_model::value::Value;
 /// Linux takes no argument of 128 KiB or more, whatever the rest (`MAX_ARG_STRLEN`); other systems have only a limit on all together.
 pub const LONGEST_ARGUMENT: usize = 128 * 1024;
 
+/// The variable that names the file in which the scripts of a GitLab job leave variables for the scripts after them, and the file's name.
+pub const GITLAB_ENV: (&str, &str) = ("GITLAB_ENV", "gitlab_runner_env");
+
+/// As GitLab Runner reads it before each script: a line is `NAME=value`, and one that is none ends the script.
+const READ_GITLAB_ENV: &str = "if [ -r \"${GITLAB_ENV:-}\" ]; then while IFS= read -r gitlab_env_line || [ -n \"$gitlab_env_line\" ]; do \
+    [ -z \"$gitlab_env_line\" ] || export \"$gitlab_env_line\"; done <\"$GITLAB_ENV\"; unset gitlab_env_line; fi\n";
+
 const SHELLS: [(&str, bool); 6] = [
     ("/usr/local/bin/bash", true),
     ("/usr/bin/bash", true),
@@ -52,7 +59,7 @@ impl Shell {
     fn legacy_text(self, script: &ScriptLegacy) -> String {
         // `command` keeps a shell that does not know pipefail from ending here.
         let options = if self.is_bash { "set -eo pipefail\n" } else { "set -e\ncommand set -o pipefail 2>/dev/null || :\n" };
-        let mut text = options.to_owned();
+        let mut text = [options, READ_GITLAB_ENV].concat();
         if script.debug_trace {
             text.push_str("set -o xtrace\n");
         }
@@ -93,14 +100,15 @@ mod tests {
     #[test]
     fn entries_are_shown_before_they_run() {
         let text = legacy(true, &["make", "echo 'a'\necho b"], true);
-        let expected = "set -eo pipefail\nprintf '%s\\n' '$ make'\nmake\n\
+        let expected = "set -eo pipefail\nREAD\nprintf '%s\\n' '$ make'\nmake\n\
             printf '%s\\n' '$ echo '\\''a'\\'' # collapsed multi-line command'\necho 'a'\necho b\n";
-        assert_eq!(text, expected);
+        assert_eq!(text.replace(READ_GITLAB_ENV, "READ\n"), expected);
     }
 
     #[test]
     fn sh_gets_pipefail_only_where_it_knows_it() {
-        assert_eq!(legacy(false, &["true"], false), "set -e\ncommand set -o pipefail 2>/dev/null || :\ntrue\n");
+        let text = legacy(false, &["true"], false);
+        assert_eq!(text, ["set -e\ncommand set -o pipefail 2>/dev/null || :\n", READ_GITLAB_ENV, "true\n"].concat());
     }
 
     #[test]
