@@ -3,3 +3,4 @@
 mod calls;
 mod lives;
 mod served;
+mod ways;

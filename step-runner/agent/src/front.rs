@@ -8,49 +8,47 @@
 //! One thread. Nothing in it waits for a job: what takes time goes to another process, or to the threads for blocking work.
 
 mod birth;
+mod command;
+mod connection;
 mod discovery;
 mod ending;
 mod following;
 mod link;
+pub mod proxy;
 mod refusal;
 mod registry;
 mod service;
+mod serving;
 mod signals;
 mod socket;
 
 pub use socket::SocketFault;
 
-use crate::job_process::Ask;
 use birth::Nursery;
+use connection::{Connection, StandardStreams};
 use registry::Registry;
-use service::Service;
+use serving::Serving;
 use socket::Tenure;
+use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use step_model::plan::Level;
 use tokio::net::UnixListener;
+use tokio::sync::Notify;
 use tokio_stream::wrappers::UnixListenerStream;
-use tonic::transport::Server;
+use tokio_stream::{Stream, StreamExt as _};
 
 /// The largest message, in either direction.
 pub const LARGEST_MESSAGE: usize = 64 << 20;
-/// What a caller may have on its way to it that it has not taken: a slow path needs more than the 64 KiB of HTTP/2.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 8 << 20;
-/// A connection whose other end is gone is noticed after these.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-/// How long callers may take to leave when the last job has ended.
-const FAREWELL: Duration = Duration::from_secs(2);
-
 /// What somebody wants from a front.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The directories of jobs are made here, and found again.
     pub directory: PathBuf,
-    pub socket: PathBuf,
+    pub callers: Callers,
     /// Where a job runs that names no directory.
     pub work_dir: PathBuf,
     pub level: Level,
@@ -64,7 +62,46 @@ pub struct Settings {
     pub keep_finished: Duration,
     /// Takes the place of the front that is there.
     pub replace: bool,
+    /// A command to run beside: when it ends, so do the jobs and the front. Empty: none.
+    pub command: Vec<OsString>,
 }
+
+/// Where callers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Callers {
+    /// They connect to this socket.
+    Socket(PathBuf),
+    /// There is one, at the other end of our standard input and output. When it leaves, the jobs end.
+    StandardStreams,
+}
+
+impl Settings {
+    /// In this directory, as most want it.
+    pub fn of(directory: PathBuf, work_dir: PathBuf) -> Self {
+        Self {
+            callers: Callers::Socket(directory.join(SOCKET)),
+            directory,
+            work_dir,
+            level: Level::default(),
+            stamped: true,
+            grace_period: Duration::from_secs(30),
+            job_timeout: None,
+            keep_finished: Duration::from_secs(24 * 60 * 60),
+            replace: false,
+            command: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// The texts of v0.12 of the original.
+    pub fn set_level_of_2025(&mut self) {
+        self.level = Level::V0_12;
+    }
+}
+
+/// The name of a front's socket in its directory.
+pub const SOCKET: &str = "step-runner.sock";
 
 /// Why a front does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -77,24 +114,44 @@ pub enum ServeFault {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// Serves until it is asked to leave. `ready` is called once callers can connect.
+type Incoming = std::pin::Pin<Box<dyn Stream<Item = io::Result<Connection>>>>;
+
+/// Serves until it is asked to leave. `ready` is called once callers can connect. Returns how the command beside it ended, if it ran.
 /// # Errors
-/// It cannot listen.
-pub fn serve(settings: Settings, ready: impl FnOnce()) -> Result<(), ServeFault> {
+/// It cannot listen, or the command cannot be started.
+pub fn serve(settings: &Settings, ready: impl FnOnce()) -> Result<Option<ExitStatus>, ServeFault> {
     let system = |what| move |source| ServeFault::System { what, source };
     crate::system::detached::keep_memory_private();
-    let tenure = Tenure::take(&settings.directory, &settings.socket, settings.replace)?;
+    let socket = match &settings.callers {
+        Callers::Socket(path) => Some(path.as_path()),
+        Callers::StandardStreams => None,
+    };
+    let tenure = Tenure::take(&settings.directory, socket.unwrap_or(&settings.directory), settings.replace)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("starting"))?;
     let served = runtime.block_on(async {
         let signals = signals::Signals::catch().map_err(system("listening to signals"))?;
-        let nursery = Arc::new(nursery(&settings));
+        let nursery = Arc::new(Nursery::new(settings, environment(socket)));
         let registry = Arc::new(Registry::default());
+        if rustix::process::getpid().is_init() {
+            tokio::spawn(serving::reap_orphans());
+        }
         discovery::take_up(&nursery, &registry).await;
-        let listener = socket::listen(&settings.socket)?;
-        let listener = UnixListener::from_std(listener).map_err(system("listening"))?;
+        let caller_left = Arc::new(Notify::new());
+        let incoming: Incoming = match socket {
+            Some(path) => {
+                let listener = UnixListener::from_std(socket::listen(path)?).map_err(system("listening"))?;
+                Box::pin(UnixListenerStream::new(listener).map(|caller| caller.map(Connection::Socket)))
+            }
+            None => {
+                let streams = StandardStreams::take(Arc::clone(&caller_left)).map_err(system("serving on standard input and output"))?;
+                // A stream that ends would end the connection that came from it.
+                Box::pin(tokio_stream::once(Ok(Connection::Streams(streams))).chain(tokio_stream::pending()))
+            }
+        };
         ready();
         nursery.prepare_spare();
-        let served = answer(&settings, listener, signals, &nursery, registry).await;
+        let serving = Serving { nursery: Arc::clone(&nursery), registry, signals, socket, caller_left, command: &settings.command };
+        let served = serving.answer(incoming).await;
         nursery.dismiss_spare();
         served
     });
@@ -103,68 +160,19 @@ pub fn serve(settings: Settings, ready: impl FnOnce()) -> Result<(), ServeFault>
     served
 }
 
-fn nursery(settings: &Settings) -> Nursery {
-    Nursery::new(
-        settings.directory.clone(),
-        settings.work_dir.clone(),
-        settings.level,
-        settings.stamped,
-        settings.grace_period,
-        settings.job_timeout,
-        settings.keep_finished,
-        vec![("STEP_RUNNER_SOCKET".to_owned(), settings.socket.clone())],
-    )
+/// Added to that of job processes: how a step finds its agent.
+fn environment(socket: Option<&Path>) -> Vec<(String, PathBuf)> {
+    socket.map(|path| ("STEP_RUNNER_SOCKET".to_owned(), path.to_path_buf())).into_iter().collect()
 }
 
-/// Answers callers until a signal, and what follows from it.
-async fn answer(
-    settings: &Settings,
-    listener: UnixListener,
-    mut signals: signals::Signals,
-    nursery: &Arc<Nursery>,
-    registry: Arc<Registry>,
-) -> Result<(), ServeFault> {
-    let is_leaving = Arc::new(AtomicBool::new(false));
-    let service = Service { registry: Arc::clone(&registry), nursery: Arc::clone(nursery), is_leaving: Arc::clone(&is_leaving) };
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = router(service).serve_with_incoming_shutdown(UnixListenerStream::new(listener), async { drop(stopped.await) });
-    let mut serving = std::pin::pin!(serving);
-    let leaving = async {
-        let first = signals.next().await;
-        // Nobody new finds us from here on.
-        let _ = std::fs::remove_file(&settings.socket);
-        if first == signals::Signal::LeaveJobs {
-            return false;
-        }
-        eprintln!("received '{}' signal; shutting down.", first.name());
-        is_leaving.store(true, Ordering::Relaxed);
-        loop {
-            tokio::select! {
-                () = registry.until_idle() => return true,
-                signal = signals.next() => match signal {
-                    signals::Signal::LeaveJobs => return false,
-                    _ => registry.ask_all(Ask::End),
-                },
-            }
-        }
-    };
-    tokio::select! {
-        served = &mut serving => return Ok(served?),
-        is_idle = leaving => if !is_idle { return Ok(()) },
-    }
-    // Callers that follow the last log get its end, and what they ask then is answered for a moment.
-    drop(stop);
-    let _ = tokio::time::timeout(FAREWELL, serving).await;
-    Ok(())
-}
-
-fn router(service: Service) -> tonic::transport::server::Router {
-    use ci_proto::step_runner::step_runner_server::StepRunnerServer;
-    let step_runner = StepRunnerServer::new(service).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
-    Server::builder()
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE))
-        .add_service(step_runner)
+/// The directory of the jobs of a socket that was named: beside it, so that several fronts may be in one directory.
+/// # Errors
+/// It cannot be made.
+pub fn directory_beside(socket: &Path) -> io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut name = socket.file_name().unwrap_or_default().to_owned();
+    name.push(".jobs");
+    let directory = socket.with_file_name(name);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    directory.canonicalize()
 }

@@ -1,5 +1,7 @@
 //! Carries out what the engine decides: processes, files, logs, time. One job process, and the front that serves many.
 
+#[cfg(unix)]
+pub mod bootstrap;
 pub mod definitions;
 #[cfg(unix)]
 mod frame;

@@ -41,6 +41,20 @@ pub enum Command {
     Schema(schema::SchemaArguments),
     /// Answer callers of the gRPC service on a socket, and run their jobs.
     Serve(serve::ServeArguments),
+    /// Carry standard input and output to the socket of an agent, and back.
+    Proxy {
+        /// The socket. [default: that of $TMPDIR]
+        #[arg(long, value_name = "PATH")]
+        socket: Option<std::path::PathBuf>,
+    },
+    /// Put this program into a directory.
+    Bootstrap {
+        #[arg(value_name = "DIR")]
+        directory: std::path::PathBuf,
+    },
+    /// The same commands as GitLab's runner calls them.
+    #[command(hide = true, subcommand)]
+    Steps(Steps),
     /// One job of `serve`, which starts it.
     #[command(hide = true)]
     Job,
@@ -67,5 +81,28 @@ pub enum Command {
     Man {
         #[arg(value_name = "COMMAND")]
         command: Option<String>,
+    },
+}
+
+/// The commands of gitlab-runner-helper (original.md H.7).
+#[derive(Debug, Subcommand)]
+pub enum Steps {
+    /// Serve on a socket; with a command, for as long as that runs.
+    Serve {
+        #[arg(long, value_name = "PATH")]
+        socket: Option<std::path::PathBuf>,
+        /// Runs when the first byte of standard input has come, which it reads.
+        #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Carry standard input and output to the socket of an agent, and back.
+    Proxy {
+        #[arg(long, value_name = "PATH")]
+        socket: Option<std::path::PathBuf>,
+    },
+    /// Put this program into place.
+    Bootstrap {
+        #[arg(value_name = "FILE")]
+        file: std::path::PathBuf,
     },
 }

@@ -19,7 +19,7 @@ mod test;
 mod tree;
 
 use clap::Parser;
-use command_line::{Color, Command, CommandLine};
+use command_line::{Color, Command, CommandLine, Steps};
 use exit::{Exit, Stop};
 use report::words::plain;
 use std::io::Write as _;
@@ -59,6 +59,10 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Proxy { socket } | Command::Steps(Steps::Proxy { socket }) => serve::proxy(socket),
+        Command::Bootstrap { directory } => serve::bootstrap(&directory),
+        Command::Steps(Steps::Bootstrap { file }) => serve::bootstrap_file(&file),
+        Command::Steps(Steps::Serve { socket, command }) => serve::steps(socket, command),
         Command::Job => serve::job(),
         #[cfg(feature = "docker")]
         Command::Docker { .. } | Command::Service { .. } => Ok(Exit::Done),

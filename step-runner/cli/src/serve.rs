@@ -1,8 +1,10 @@
-//! `serve`: the agent on a socket. And `job`, which it starts for each of its jobs.
+//! `serve`: the agent on a socket, or on its standard input and output. And `job`, which it starts for each of its jobs.
 
 use crate::exit::{Complaint, Exit, Stop};
 use clap::Args;
 use std::path::PathBuf;
+#[cfg(unix)]
+use step_agent::front::{Callers, Settings};
 
 /// What can be typed.
 #[derive(Debug, Clone, Default, Args)]
@@ -11,7 +13,10 @@ SIGTERM and SIGINT: no new jobs, end with the last one; a second one ends the jo
 pub struct ServeArguments {
     /// Where the socket and the directories of jobs are.
     #[arg(value_name = "DIR")]
-    pub dir: Option<PathBuf>,
+    pub dir: Option<std::ffi::OsString>,
+    /// Serve one caller on standard input and output; when it leaves, the jobs and the program end.
+    #[arg(long)]
+    pub stdio: bool,
     /// The form of logs: `stamped`, with time and stream before every line, or `raw`.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Log::Stamped, hide_default_value = true)]
     pub log: Log,
@@ -44,15 +49,78 @@ pub enum Log {
 /// The command line makes no sense, or nobody can be served here.
 #[cfg(unix)]
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Exit> {
-    let settings = settings(arguments)?;
-    let socket = settings.socket.display().to_string();
-    step_agent::front::serve(settings, || eprintln!("step-runner is listening on socket {socket}")).map_err(complaint)?;
+    serve(&settings(arguments)?)
+}
+
+/// `steps serve`: the same, as GitLab's runner calls it.
+/// # Errors
+/// As [`run`].
+#[cfg(unix)]
+pub fn steps(socket: Option<PathBuf>, command: Vec<std::ffi::OsString>) -> anyhow::Result<Exit> {
+    let mut settings = settings(&ServeArguments::default())?;
+    if let Some(socket) = socket {
+        // Several may serve side by side, each with jobs of its own.
+        settings.directory = step_agent::front::directory_beside(&socket)
+            .map_err(|error| Stop::bad_input(format!("could not make a directory beside {}: {error}", socket.display())))?;
+        settings.callers = Callers::Socket(socket);
+    }
+    settings.command = command;
+    serve(&settings)
+}
+
+#[cfg(unix)]
+fn serve(settings: &Settings) -> anyhow::Result<Exit> {
+    let ready = || {
+        if let Callers::Socket(socket) = &settings.callers {
+            eprintln!("step-runner is listening on socket {}", socket.display());
+        }
+    };
+    let ended = step_agent::front::serve(settings, ready).map_err(complaint)?;
+    Ok(ended.map_or(Exit::Done, of_command))
+}
+
+/// As a shell tells it.
+#[cfg(unix)]
+fn of_command(status: std::process::ExitStatus) -> Exit {
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    if code == 0 { Exit::Done } else { Exit::OfStep(u8::try_from(code).unwrap_or(1)) }
+}
+
+/// `proxy`: standard input and output to the socket of an agent.
+/// # Errors
+/// Nobody answers there.
+#[cfg(unix)]
+pub fn proxy(socket: Option<PathBuf>) -> anyhow::Result<Exit> {
+    let socket = socket.unwrap_or_else(|| std::env::temp_dir().join(step_agent::front::SOCKET));
+    step_agent::front::proxy::run(&socket).map_err(|error| {
+        let message = format!("could not reach an agent on {}: {}", socket.display(), crate::run::source::words(&error));
+        Stop::new(Exit::Fault, message).with_hint("start one by `step-runner serve`")
+    })?;
+    Ok(Exit::Done)
+}
+
+/// `bootstrap`: this program, somewhere else.
+/// # Errors
+/// It cannot be put there.
+#[cfg(unix)]
+pub fn bootstrap(directory: &std::path::Path) -> anyhow::Result<Exit> {
+    step_agent::bootstrap::into_directory(directory).map_err(|fault| Stop::bad_input(fault.to_string()))?;
+    Ok(Exit::Done)
+}
+
+/// `steps bootstrap`: the same, with the name of the file.
+/// # Errors
+/// As [`bootstrap`].
+#[cfg(unix)]
+pub fn bootstrap_file(file: &std::path::Path) -> anyhow::Result<Exit> {
+    step_agent::bootstrap::to_file(file).map_err(|fault| Stop::bad_input(fault.to_string()))?;
     Ok(Exit::Done)
 }
 
 #[cfg(unix)]
-fn settings(arguments: &ServeArguments) -> Result<step_agent::front::Settings, Stop> {
-    use crate::run::settings::{GRACE_PERIOD, level, time};
+fn settings(arguments: &ServeArguments) -> Result<Settings, Stop> {
+    use crate::run::settings::{level, time};
     use std::time::Duration;
     let mut problems = Vec::new();
     let mut take = |flag, text: &Option<String>| {
@@ -70,19 +138,19 @@ fn settings(arguments: &ServeArguments) -> Result<step_agent::front::Settings, S
     if !problems.is_empty() {
         return Err(Stop::all(Exit::Usage, problems));
     }
-    let directory = directory(arguments.dir.clone())?;
+    let directory = directory(arguments.dir.clone().map(PathBuf::from))?;
     let work_dir = std::env::current_dir();
     let work_dir = work_dir.map_err(|error| Stop::bad_input(format!("could not find the current directory: {error}")))?;
-    Ok(step_agent::front::Settings {
-        socket: directory.join("step-runner.sock"),
-        directory,
-        work_dir,
+    let defaults = Settings::of(directory, work_dir);
+    Ok(Settings {
+        callers: if arguments.stdio { Callers::StandardStreams } else { defaults.callers },
         level: level(arguments.level),
         stamped: arguments.log == Log::Stamped,
-        grace_period: grace_period.unwrap_or(GRACE_PERIOD),
+        grace_period: grace_period.unwrap_or(defaults.grace_period),
         job_timeout,
-        keep_finished: keep_finished.unwrap_or(Duration::from_secs(24 * 60 * 60)),
+        keep_finished: keep_finished.unwrap_or(defaults.keep_finished),
         replace: arguments.replace,
+        ..defaults
     })
 }
 
@@ -122,17 +190,41 @@ pub fn job() -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Serving on a named pipe comes later.
 #[cfg(not(unix))]
-pub fn run(_arguments: &ServeArguments) -> anyhow::Result<Exit> {
-    Err(not_here().into())
-}
+mod elsewhere {
+    use super::{Exit, PathBuf, ServeArguments, Stop};
+    use std::ffi::OsString;
+    use std::path::Path;
 
-#[cfg(not(unix))]
-pub fn job() -> anyhow::Result<Exit> {
-    Err(not_here().into())
-}
+    fn not_here() -> anyhow::Result<Exit> {
+        let stop = Stop::new(Exit::Usage, "jobs are not served on this system yet");
+        Err(stop.with_hint("`step-runner run` runs a job here").into())
+    }
 
-#[cfg(not(unix))]
-fn not_here() -> Stop {
-    Stop::new(Exit::Usage, "jobs are not served on this system yet").with_hint("`step-runner run` runs a job here")
+    pub fn run(_arguments: &ServeArguments) -> anyhow::Result<Exit> {
+        not_here()
+    }
+
+    pub fn steps(_socket: Option<PathBuf>, _command: Vec<OsString>) -> anyhow::Result<Exit> {
+        not_here()
+    }
+
+    pub fn proxy(_socket: Option<PathBuf>) -> anyhow::Result<Exit> {
+        not_here()
+    }
+
+    pub fn bootstrap(_directory: &Path) -> anyhow::Result<Exit> {
+        not_here()
+    }
+
+    pub fn bootstrap_file(_file: &Path) -> anyhow::Result<Exit> {
+        not_here()
+    }
+
+    pub fn job() -> anyhow::Result<Exit> {
+        not_here()
+    }
 }
+#[cfg(not(unix))]
+pub use elsewhere::{bootstrap, bootstrap_file, job, proxy, run, steps};

@@ -1,5 +1,6 @@
 //! How a job comes to its process: a directory, a spare process or a new one, and one message with the lock.
 
+use super::Settings;
 use super::registry::{Alive, Job, Phase, Registry};
 use super::{link, refusal};
 use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
@@ -47,18 +48,18 @@ struct Newborn {
 }
 
 impl Nursery {
-    #[expect(clippy::too_many_arguments, reason = "the settings of a front, one by one")]
-    pub fn new(
-        directory: PathBuf,
-        work_dir: PathBuf,
-        level: Level,
-        stamped: bool,
-        grace_period: Duration,
-        job_timeout: Option<Duration>,
-        keep_finished: Duration,
-        environment: Vec<(String, PathBuf)>,
-    ) -> Self {
-        Self { directory, work_dir, level, stamped, grace_period, job_timeout, keep_finished, environment, spare: Mutex::default() }
+    pub fn new(settings: &Settings, environment: Vec<(String, PathBuf)>) -> Self {
+        Self {
+            directory: settings.directory.clone(),
+            work_dir: settings.work_dir.clone(),
+            level: settings.level,
+            stamped: settings.stamped,
+            grace_period: settings.grace_period,
+            job_timeout: settings.job_timeout,
+            keep_finished: settings.keep_finished,
+            environment,
+            spare: Mutex::default(),
+        }
     }
 
     /// Starts a job process for the next job, unless there is one.

@@ -57,12 +57,11 @@ pub fn detach() -> io::Result<UnixStream> {
     Ok(UnixStream::from(link))
 }
 
-/// No core file and no reading of our memory, which holds secrets: neither by the steps of a job nor by other processes of the user.
+/// No core file and no reading of our memory, which holds secrets: neither by the steps of a job nor by other processes of the user. What we
+/// start is not affected.
 pub fn keep_memory_private() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    let none = rustix::process::Rlimit { current: Some(0), maximum: rustix::process::getrlimit(rustix::process::Resource::Core).maximum };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
 }
 
 /// Standard output and error go to this file from now on.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use step_model::plan::Level;
 
 /// How long a step may take to end after it was asked to, when nothing else is said: that of GitLab's step-runner.
-pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
+const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// What a person wants from `run`.
 #[derive(Debug, Clone, PartialEq)]

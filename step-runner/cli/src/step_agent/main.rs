@@ -2,6 +2,8 @@
 //! people, no colours, no TLS. Its few arguments are read by hand, which costs no start-up time.
 
 mod command;
+#[cfg(unix)]
+mod work;
 
 use command::Command;
 use std::io::Write as _;
@@ -16,6 +18,13 @@ fn main() -> ExitCode {
     match Command::of(std::env::args_os()) {
         Ok(Command::Version) => say(concat!("step-agent ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Help) => say(command::HELP),
+        #[cfg(unix)]
+        Ok(command) => work::carry_out(command),
+        #[cfg(not(unix))]
+        Ok(_) => {
+            eprintln!("error: jobs are not served on this system yet\n hint: `step-runner run` runs a job here");
+            ExitCode::from(USAGE)
+        }
         Err(misuse) => {
             eprintln!("error: {misuse}\n hint: `step-agent --help` lists the commands");
             ExitCode::from(USAGE)

@@ -1,0 +1,162 @@
+//! A front at work: answers calls until something ends it, and leaves in order.
+//!
+//! ```text
+//! serves --SIGTERM, SIGINT--> no new jobs, no new callers --last job has ended--> callers have a moment --> gone
+//!    |                               '--a second one--> the jobs are asked to end
+//!    |--SIGUSR2--> gone; the jobs go on
+//!    |--the one caller has left (--stdio)--> the jobs are killed --> gone
+//!    '--the command beside it has ended--> the jobs are asked to end --> gone
+//! ```
+
+use super::birth::Nursery;
+use super::command::{self, Beside};
+use super::registry::Registry;
+use super::service::Service;
+use super::signals::{Signal, Signals};
+use super::{Incoming, LARGEST_MESSAGE, ServeFault};
+use crate::job_process::Ask;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tonic::transport::Server;
+
+/// What a caller may have on its way to it that it has not taken: a slow path needs more than the 64 KiB of HTTP/2.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+/// A connection whose other end is gone is noticed after these.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// How long callers may take to ask and leave when the last job has ended.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How long jobs may take to end that were killed.
+const LAST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Everything that a front at work needs.
+#[derive(Debug)]
+pub struct Serving<'a> {
+    pub nursery: Arc<Nursery>,
+    pub registry: Arc<Registry>,
+    pub signals: Signals,
+    /// To be removed when nobody new may come.
+    pub socket: Option<&'a Path>,
+    /// The one caller of standard input and output has left.
+    pub caller_left: Arc<Notify>,
+    pub command: &'a [OsString],
+}
+
+/// How a front leaves.
+enum Leave {
+    AtOnce,
+    /// When its callers have.
+    Politely,
+    With(ExitStatus),
+}
+
+impl Serving<'_> {
+    pub async fn answer(mut self, incoming: Incoming) -> Result<Option<ExitStatus>, ServeFault> {
+        let is_leaving = Arc::new(AtomicBool::new(false));
+        let service =
+            Service { registry: Arc::clone(&self.registry), nursery: Arc::clone(&self.nursery), is_leaving: Arc::clone(&is_leaving) };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serving = router(service).serve_with_incoming_shutdown(incoming, async { drop(stopped.await) });
+        let mut serving = std::pin::pin!(serving);
+        let leave = tokio::select! {
+            served = &mut serving => return Ok(served.map(|()| None)?),
+            leave = self.until_leaving(&is_leaving) => leave?,
+        };
+        match leave {
+            Leave::AtOnce => Ok(None),
+            Leave::Politely => {
+                // Whoever has followed to the end may ask how it ended.
+                let _ = tokio::time::timeout(FAREWELL, &mut serving).await;
+                drop(stop);
+                Ok(None)
+            }
+            Leave::With(status) => Ok(Some(status)),
+        }
+    }
+
+    async fn until_leaving(&mut self, is_leaving: &AtomicBool) -> Result<Leave, ServeFault> {
+        if !self.command.is_empty() {
+            return self.until_command_ends().await;
+        }
+        let signal = tokio::select! {
+            signal = self.signals.next() => signal,
+            () = self.caller_left.notified() => {
+                self.registry.ask_all(Ask::EndNow);
+                let _ = tokio::time::timeout(LAST_PATIENCE, self.registry.until_idle()).await;
+                return Ok(Leave::AtOnce);
+            }
+        };
+        self.close_door();
+        if signal == Signal::LeaveJobs {
+            return Ok(Leave::AtOnce);
+        }
+        eprintln!("received '{}' signal; shutting down.", signal.name());
+        is_leaving.store(true, Ordering::Relaxed);
+        loop {
+            tokio::select! {
+                () = self.registry.until_idle() => return Ok(Leave::Politely),
+                signal = self.signals.next() => match signal {
+                    Signal::LeaveJobs => return Ok(Leave::AtOnce),
+                    Signal::Terminate | Signal::Interrupt => self.registry.ask_all(Ask::End),
+                },
+            }
+        }
+    }
+
+    async fn until_command_ends(&mut self) -> Result<Leave, ServeFault> {
+        let system = |what| move |source| ServeFault::System { what, source };
+        let is_wanted = tokio::select! {
+            is_wanted = command::is_wanted() => is_wanted,
+            _ = self.signals.next() => false,
+        };
+        let leave = if is_wanted {
+            let mut beside = Beside::start(self.command, &self.nursery.environment).map_err(system("starting the command"))?;
+            loop {
+                tokio::select! {
+                    status = beside.ended() => break Leave::With(status.map_err(system("waiting for the command"))?),
+                    _ = self.signals.next() => beside.ask(),
+                }
+            }
+        } else {
+            Leave::AtOnce
+        };
+        self.close_door();
+        self.registry.ask_all(Ask::End);
+        self.registry.until_idle().await;
+        Ok(leave)
+    }
+
+    /// Nobody new finds us from here on.
+    fn close_door(&self) {
+        if let Some(socket) = self.socket {
+            let _ = std::fs::remove_file(socket);
+        }
+    }
+}
+
+fn router(service: Service) -> tonic::transport::server::Router {
+    use ci_proto::step_runner::step_runner_server::StepRunnerServer;
+    let step_runner =
+        StepRunnerServer::new(service).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
+    Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE))
+        .add_service(step_runner)
+}
+
+/// The first process of a system has to take leave of every orphan.
+pub async fn reap_orphans() {
+    let Ok(mut children) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child()) else { return };
+    while children.recv().await.is_some() {
+        // Job processes are no exception: what they have to say they say over their links.
+        crate::system::reap_adopted(&HashSet::new());
+    }
+}
