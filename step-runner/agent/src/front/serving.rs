@@ -142,8 +142,7 @@ impl Serving<'_> {
 
 fn router(service: Service) -> tonic::transport::server::Router {
     use ci_proto::step_runner::step_runner_server::StepRunnerServer;
-    let step_runner =
-        StepRunnerServer::new(service).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
+    let step_runner = StepRunnerServer::new(service).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
     Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
