@@ -2,6 +2,7 @@
 //!
 //! A file `lock` in it is locked as long as the job lives; the lock, never a number of a process, says so.
 
+use crate::job_process::remains;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,12 +93,25 @@ pub fn is_alive(directory: &Path) -> bool {
     File::open(directory.join(LOCK)).is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
-/// Removes what jobs that were killed have left in `parent`: directories of ours whose lock nobody holds and that are older than `age`.
+/// Ends what jobs that were killed have left running, and removes what they have left in `parent`: directories of ours whose lock nobody holds and that are older than `age`.
 /// Returns how many. What cannot be removed is left.
 pub fn sweep(parent: &Path, age: Duration) -> usize {
     let Ok(entries) = std::fs::read_dir(parent) else { return 0 };
-    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    ours.filter(|entry| is_abandoned(&entry.path(), age)).filter(|entry| take_away(&entry.path())).count()
+    let ours: Vec<_> = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).collect();
+    ours.iter().for_each(|entry| end_dead_job(&entry.path()));
+    ours.iter().filter(|entry| is_abandoned(&entry.path(), age)).filter(|entry| take_away(&entry.path())).count()
+}
+
+/// A job whose process was killed: its own processes go on until somebody ends them.
+fn end_dead_job(directory: &Path) {
+    if !is_abandoned(directory, Duration::ZERO) {
+        return;
+    }
+    let Ok(lock) = File::open(directory.join(LOCK)) else { return };
+    if lock.try_lock().is_ok() {
+        // What cannot be put in order now may be later.
+        let _ = remains::finish_foreground(directory);
+    }
 }
 
 fn is_abandoned(directory: &Path, age: Duration) -> bool {

@@ -1,15 +1,18 @@
 //! A job that owns itself: drives the engine, hosts the processes, keeps the journal.
 
+pub mod cleanup;
 pub(crate) mod command;
 mod drive;
 #[cfg(unix)]
 mod fronts;
 mod host;
 pub mod journal;
+mod marker;
 #[cfg(unix)]
 mod preparation;
 mod program_files;
 mod pump;
+pub mod remains;
 pub mod reserve;
 #[cfg(unix)]
 pub mod served;
@@ -20,8 +23,12 @@ mod watch;
 #[cfg(unix)]
 mod watched;
 
+#[cfg(target_os = "linux")]
+pub(crate) use marker::is_in as is_marked;
+
 use std::io;
 use std::path::PathBuf;
+use step_client::wire::result::Redaction;
 use step_engine::run::{Headline, Run, Seed};
 use step_model::masking::Secrets;
 use step_model::plan::Plan;
@@ -101,6 +108,10 @@ pub struct Ended<A> {
     pub audience: Option<A>,
     /// Those that were known before the first step, and those that the job brought forth.
     pub secrets: Secrets,
+    /// What stands for them in the journal: a result that is written with it has the same marks.
+    pub redaction: Redaction,
+    /// To be closed when the log is complete.
+    pub journal: Option<journal::Journal>,
     /// The log could not be written to its end, and this was known too late for the machine to take it into account.
     pub log_failure: Option<String>,
 }

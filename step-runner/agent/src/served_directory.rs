@@ -85,6 +85,11 @@ impl ServedDirectory {
         self.inner().join("files")
     }
 
+    /// The request as it may be kept ([`step_client::wire::kept_request`]).
+    pub fn request(&self) -> PathBuf {
+        self.inner().join("request")
+    }
+
     pub fn owner_record(&self) -> PathBuf {
         self.inner().join("owner")
     }

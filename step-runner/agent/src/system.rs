@@ -4,6 +4,7 @@
 //! - `Child`: tells when the program has ended, asks and kills its group, and reaps it. Dropped before that, it kills the group.
 //! - `Pipe`: what the program writes.
 //! - `children_left`, `leftovers`, `reap_adopted`: what the job has started and not waited for, in whichever group or session it is.
+//! - `marked`: the same of a job whose process has died, by what its processes have in their environment. Nothing, where that is not shown.
 
 #[cfg(unix)]
 pub mod detached;
@@ -17,13 +18,13 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Leftover, children_left, leftovers, reap_adopted};
+pub use linux::{Leftover, children_left, leftovers, marked, reap_adopted};
 #[cfg(all(unix, not(target_os = "linux")))]
-pub use macos::{Leftover, children_left, leftovers, reap_adopted};
+pub use macos::{Leftover, children_left, leftovers, marked, reap_adopted};
 #[cfg(unix)]
 pub use unix::{Child, Pipe, Spawner, find_program, is_program};
 #[cfg(windows)]
-pub use windows::{Child, Leftover, Pipe, Spawner, children_left, find_program, is_program, leftovers, reap_adopted};
+pub use windows::{Child, Leftover, Pipe, Spawner, children_left, find_program, is_program, leftovers, marked, reap_adopted};
 
 use crate::job_process::{Stream, Streams};
 use std::ffi::OsStr;

@@ -247,9 +247,9 @@ impl Execution<'_> {
         });
         // The end of the process takes the runtime down; to do it bit by bit takes as long as a short step.
         std::mem::forget(runtime);
-        let Ended { run, audience, secrets, log_failure } = ended.map_err(fault("run the job"))?;
+        let Ended { run, audience, redaction, log_failure, .. } = ended.map_err(fault("run the job"))?;
         let teller = teller.insert(audience.unwrap_or_else(|| Teller::new(self.settings, screen(), self.asked.clone())));
-        self.end(&run, log_failure, &secrets, result_files, directory, teller)
+        self.end(&run, log_failure, &redaction, result_files, directory, teller)
     }
 
     fn plan(&self, directory: &JobDirectory, secrets: &mut Secrets, teller: &mut Option<Teller<Screen>>) -> Result<Plan, Stop> {
@@ -304,7 +304,7 @@ impl Execution<'_> {
         &self,
         run: &Run,
         log_failure: Option<String>,
-        secrets: &Secrets,
+        redaction: &Redaction,
         result_files: Vec<Prepared>,
         directory: JobDirectory,
         teller: &mut Teller<Screen>,
@@ -317,7 +317,7 @@ impl Execution<'_> {
         if let Some(failure) = log_failure.or_else(|| teller.lost().map(str::to_owned)) {
             late.push(format!("writing to stdout: {failure}"));
         }
-        late.extend(write_results(run, secrets, result_files).into_iter().filter_map(|fault| match fault {
+        late.extend(write_results(run, redaction, result_files).into_iter().filter_map(|fault| match fault {
             Unwritten::Ours(stop) => Some(stop.to_string()),
             Unwritten::Theirs(stop) => {
                 teller.warn(&stop.to_string());
@@ -369,10 +369,7 @@ enum Unwritten {
     Theirs(Stop),
 }
 
-fn write_results(run: &Run, secrets: &Secrets, files: Vec<Prepared>) -> Vec<Unwritten> {
-    // The key makes the marks of two jobs differ; nobody needs to know it until results can be replayed.
-    let key = RandomState::new().hash_one(1).to_le_bytes();
-    let redaction = Redaction::new(secrets.clone(), key);
+fn write_results(run: &Run, redaction: &Redaction, files: Vec<Prepared>) -> Vec<Unwritten> {
     let mut faults = Vec::new();
     for file in files {
         let our_fields = file.file.our_fields;
@@ -380,7 +377,7 @@ fn write_results(run: &Run, secrets: &Secrets, files: Vec<Prepared>) -> Vec<Unwr
             ResultFormat::Json => Format::Json,
             ResultFormat::Text => Format::PrettyText,
         };
-        let writing = Writing { format, our_fields, redaction: &redaction };
+        let writing = Writing { format, our_fields, redaction };
         if let Err(stop) = file.write(|out| step_client::wire::result::write(out, &run.result(), StepId::ROOT, writing)) {
             faults.push(if our_fields { Unwritten::Ours(stop) } else { Unwritten::Theirs(stop) });
         }

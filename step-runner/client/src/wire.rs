@@ -2,6 +2,7 @@
 
 pub mod definition;
 mod json;
+pub mod kept_request;
 mod print;
 pub mod request;
 pub mod result;

@@ -9,7 +9,7 @@
 //! later. The price: to list them again takes one pass over what the job ever exported.
 
 use crate::value::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Variables of one place in a document, over those of the places around it.
@@ -59,6 +59,8 @@ pub struct Environment {
     base: BTreeMap<Arc<str>, Value>,
     /// The values of each name, with the version that brought it, oldest first.
     exports: BTreeMap<Arc<str>, Vec<(Version, Value)>>,
+    /// The name that each version brought, the first at 0.
+    exported: Vec<Arc<str>>,
     version: Version,
     /// Exports over the base as they are now, sorted by name.
     current: Vec<(Arc<str>, Value)>,
@@ -69,12 +71,13 @@ impl Environment {
         let mut base = process.clone();
         base.extend(request.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
         let current = base.iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect();
-        Self { base, exports: BTreeMap::new(), version: Version::default(), current }
+        Self { base, exports: BTreeMap::new(), exported: Vec::new(), version: Version::default(), current }
     }
 
     /// Sets a variable for every later look, at any depth, where no scope sets it (original.md E.3, without the original's snapshot).
     pub fn export(&mut self, name: &Arc<str>, value: Value) {
         self.version.0 += 1;
+        self.exported.push(Arc::clone(name));
         match self.current.binary_search_by(|(key, _)| key.cmp(name)) {
             Ok(index) => self.current[index].1 = value.clone(),
             Err(index) => self.current.insert(index, (Arc::clone(name), value.clone())),
@@ -128,6 +131,54 @@ impl Environment {
         all.extend(flattened(snapshot.scope.as_ref()).into_iter().map(|(name, value)| (Arc::clone(name), value.clone())));
         all
     }
+}
+
+/// What makes one environment another.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Difference {
+    /// New, or with another value.
+    pub set: BTreeMap<Arc<str>, Value>,
+    pub gone: Vec<Arc<str>>,
+}
+
+impl Environment {
+    /// What differs at `to` from what was seen at `from`. Costs what lies between the two, not what both have.
+    pub fn difference(&self, from: &Snapshot, to: &Snapshot) -> Difference {
+        let place = |version: Version| usize::try_from(version.0).unwrap_or(usize::MAX).min(self.exported.len());
+        let (first, last) = (from.version.min(to.version), from.version.max(to.version));
+        let mut names: BTreeSet<&Arc<str>> = self.exported[place(first)..place(last)].iter().collect();
+        let (mut left, mut right) = (chain(from.scope.as_ref()), chain(to.scope.as_ref()));
+        while let (Some(one), Some(other)) = (left.last(), right.last())
+            && Arc::ptr_eq(one, other)
+        {
+            left.pop();
+            right.pop();
+        }
+        names.extend(left.into_iter().chain(right).flat_map(|scope| scope.variables.iter().map(|(name, _)| name)));
+        let mut difference = Difference::default();
+        for name in names {
+            match (self.value_at(from, name), self.value_at(to, name)) {
+                (before, Some(now)) if before != Some(now) => drop(difference.set.insert(Arc::clone(name), now.clone())),
+                (Some(_), None) => difference.gone.push(Arc::clone(name)),
+                _ => {}
+            }
+        }
+        difference
+    }
+
+    fn value_at<'a>(&'a self, snapshot: &'a Snapshot, name: &str) -> Option<&'a Value> {
+        let exported = || {
+            let values = self.exports.get(name)?;
+            let known = values.partition_point(|(version, _)| *version <= snapshot.version);
+            Some(&values.get(known.checked_sub(1)?)?.1)
+        };
+        snapshot.scope.as_ref().and_then(|scope| scope.get(name)).or_else(exported).or_else(|| self.base.get(name))
+    }
+}
+
+/// The scopes of a place, the outermost last.
+fn chain(innermost: Option<&Arc<Scope>>) -> Vec<&Arc<Scope>> {
+    std::iter::successors(innermost, |scope| scope.outer.as_ref()).collect()
 }
 
 /// The variables of a chain; those of inner scopes count.

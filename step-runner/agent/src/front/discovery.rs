@@ -30,19 +30,39 @@ pub async fn take_up(nursery: &Arc<Nursery>, registry: &Arc<Registry>) {
 }
 
 fn dead(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
-    match journal::read(&directory.inner()) {
-        Ok(reading) if reading.accepted => {}
+    let reading = match journal::read(&directory.inner()) {
+        Ok(reading) if reading.accepted => reading,
         // Never touched: it is newer than we are.
         Err(journal::ReadError::Newer(_)) => return,
         _ => return directory.remove(),
+    };
+    if reading.closed.is_none() {
+        return interrupted(nursery, registry, id, directory);
     }
-    let (summary, length) = ending::finish(id, &directory);
+    let (summary, extent) = ending::ended(id, &directory, &reading);
     let job = add(registry, id, directory).0;
     job.news.send_modify(|news| {
-        news.log.bytes = length;
+        news.log = extent;
         news.phase = Phase::Ended(summary);
     });
     ending::keep(nursery, registry, job);
+}
+
+/// To put in order what is left takes a while, and nobody waits for it.
+fn interrupted(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
+    let length = std::fs::metadata(directory.log()).map_or(0, |found| found.len());
+    let job = add(registry, id, directory).0;
+    job.news.send_modify(|news| {
+        news.log.bytes = length;
+        news.phase = Phase::Accepted;
+    });
+    let (nursery, registry, alive) = (Arc::clone(nursery), Arc::clone(registry), registry.begin());
+    tokio::spawn(async move {
+        let summary = ending::interrupted(&job).await;
+        job.set_phase(Phase::Ended(summary));
+        drop(alive);
+        ending::keep(&nursery, &registry, job);
+    });
 }
 
 async fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {

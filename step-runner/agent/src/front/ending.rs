@@ -2,16 +2,16 @@
 
 use super::birth::Nursery;
 use super::registry::{Job, Phase, Registry};
-use crate::job_process::{Ask, journal};
+use crate::job_process::Ask;
+use crate::job_process::journal::{self, Reading};
+use crate::job_process::remains::Remains;
+use crate::job_process::spool::Extent;
 use crate::served_directory::ServedDirectory;
 use crate::summary::Summary;
 use rustix::process::{Pid, Signal};
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
-use step_model::result::{Failure, FailureKind, Status};
-use step_model::time::Timestamp;
 
 /// How long the process of a job that is closed may take to kill what runs. The original waits as long.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,32 +30,38 @@ pub async fn interrupted(job: &Job) -> Summary {
     }
     let id = job.id.clone();
     let finished = tokio::task::spawn_blocking(move || finish(&id, &directory)).await;
-    let (summary, length) = finished.unwrap_or_default();
-    job.news.send_modify(|news| news.log.bytes = news.log.bytes.max(length));
+    let (summary, extent) = finished.unwrap_or_default();
+    job.news.send_modify(|news| news.log = Extent { bytes: news.log.bytes.max(extent.bytes), is_cut: extent.is_cut });
     summary
 }
 
-/// The end of a job whose process is gone, from its directory, and the length of its log.
-pub fn finish(id: &str, directory: &ServedDirectory) -> (Summary, u64) {
-    let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX));
-    let reading = journal::read(&directory.inner()).unwrap_or_default();
-    let root = reading.steps.first().map(|(_, headline)| headline.clone());
-    let start = root.as_ref().and_then(|root| root.start);
-    let length = || std::fs::metadata(directory.log()).map_or(0, |found| found.len());
-    if let Some((status, failure)) = &reading.outcome {
-        let exit_code = reading.steps.iter().rev().find_map(|(_, step)| step.exit_code.filter(|code| *code != 0));
-        let end = root.and_then(|root| root.end);
-        return (Summary::of(id, *status, failure.as_ref(), exit_code, start, end), length());
+/// Puts in order what is left of a job whose process is gone. Blocks: processes are killed, and clean-up commands run. Returns how it ended, and
+/// how long its log is.
+pub fn finish(id: &str, directory: &ServedDirectory) -> (Summary, Extent) {
+    let remains = Remains { inner: directory.inner(), log: Some(directory.log()) };
+    match remains.finish() {
+        Ok(reading) => ended(id, directory, &reading),
+        // The disk does not take the last words: they are said all the same.
+        Err(_) => {
+            let reading = journal::read(&directory.inner()).unwrap_or_default();
+            let reading = if reading.outcome.is_some() { reading } else { reading.interrupted() };
+            ended(id, directory, &reading)
+        }
     }
-    let open = reading.open.and_then(|open| reading.steps.iter().find(|(step, _)| *step == open));
-    let name = open.map_or("", |(_, headline)| &*headline.name);
-    let message = format!("step {name:?}: interrupted: the process that ran the job has died");
-    if let Ok(mut log) = std::fs::File::options().append(true).open(directory.log()) {
-        let _ = log.write_all(format!("\n{message}; what was still in its pipes is lost\n").as_bytes());
-    }
-    let failure = Failure { kind: FailureKind::Interrupted, message };
-    let summary = Summary::of(id, Status::Failure, Some(&failure), None, start, Some(Timestamp::from_nanoseconds(now)));
-    (summary, length())
+}
+
+/// How a job has ended whose journal is complete, and how long its log is.
+pub fn ended(id: &str, directory: &ServedDirectory, reading: &Reading) -> (Summary, Extent) {
+    let start = reading.steps.first().and_then(|(_, root)| root.start);
+    let bytes = || std::fs::metadata(directory.log()).map_or(0, |found| found.len());
+    let extent = reading
+        .closed
+        .map_or_else(|| Extent { bytes: bytes(), is_cut: false }, |closed| Extent { bytes: closed.log_bytes, is_cut: closed.log_is_cut });
+    let summary = reading
+        .outcome
+        .as_ref()
+        .map(|outcome| Summary::of(id, outcome.status, outcome.failure.as_ref(), outcome.exit_code, start, outcome.end));
+    (summary.unwrap_or_default(), extent)
 }
 
 /// Collects the job when it was finished long enough.

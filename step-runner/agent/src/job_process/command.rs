@@ -65,6 +65,14 @@ impl<'a> Command<'a> {
         Ok(Self { program, words, environment, work_dir, script_file: None })
     }
 
+    /// Gives the process a variable, whatever else was to have its name.
+    pub fn set(&mut self, name: &'a str, value: &'a str) {
+        match self.environment.binary_search_by(|(known, _)| (*known).cmp(name)) {
+            Ok(place) => self.environment[place].1 = value.into(),
+            Err(place) => self.environment.insert(place, (name, value.into())),
+        }
+    }
+
     /// # Errors
     /// It does not run; the fault says why in the original's words, and more where these do not tell.
     pub(crate) fn start(&self, spawner: &system::Spawner, streams: super::Streams) -> Result<system::Running, SpawnFault> {

@@ -55,13 +55,14 @@ pub async fn run<A: Audience>(plan: Plan, settings: Settings, audience: A, asks:
     if while_patient(host.close(), &mut asks).await.is_none() {
         host.give_up();
     }
+    host.clean_up().await;
     host.end();
     let audience = while_patient(&mut audience, &mut asks).await.and_then(Result::ok);
     let log_failure = std::iter::from_fn(|| events.try_recv().ok()).find_map(|event| match event {
         Event::LogFailed { fault } => Some(fault),
         _ => None,
     });
-    Ok(Ended { run, audience, secrets: host.secrets().clone(), log_failure })
+    Ok(Ended { run, audience, secrets: host.secrets().clone(), redaction: host.redaction(), journal: host.give_journal(), log_failure })
 }
 
 fn carry_out(host: &mut Host, effects: Vec<Effect>, run: &Run, outcomes: &mut VecDeque<Event>) {

@@ -3,9 +3,11 @@
 mod secrets;
 mod watches;
 
+use super::cleanup;
 use super::command::{Command, Places};
 use super::drive::Asks;
-use super::journal::Journal;
+use super::journal::{Journal, Outcome};
+use super::marker::{self, Marker};
 use super::program_files::ProgramFiles;
 use super::pump::{Message, Pump};
 use super::step_files;
@@ -14,11 +16,14 @@ use super::{Ask, Audience, Settings, Streams};
 use crate::definitions::Loader;
 use crate::system::{self, Leftover, Spawner};
 use secrets::KnownSecrets;
+use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use step_client::wire::result::Redaction;
 use step_engine::effect::{Effect, LoadId, Process};
 use step_engine::event::{Event, SpawnFault, SpawnFaultKind};
 use step_engine::run::Run;
@@ -52,6 +57,11 @@ pub struct Host {
     closing: watch::Sender<bool>,
     secrets: KnownSecrets,
     journal: Option<Journal>,
+    redaction: Redaction,
+    /// The journal could not be written, and that was said.
+    has_complained: bool,
+    /// What every process of the job has in its environment.
+    marker: Marker,
     loader: Arc<Mutex<Loader>>,
     looks_up_provenance: bool,
     is_swept: bool,
@@ -81,6 +91,8 @@ impl Host {
         let (pump, audience) = Pump::start(audience, settings.secrets.clone(), events.clone())?;
         let places = Places { work_dir: PathBuf::from(&*plan.places.work_dir), files_dir: PathBuf::from(&*plan.places.files_dir) };
         let cleanup = settings.journal.as_deref().unwrap_or(&places.files_dir).join("cleanup");
+        // Nobody needs to know it until results can be replayed.
+        let mark_key = RandomState::new().hash_one(1).to_le_bytes();
         let mut host = Self {
             places,
             cleanup,
@@ -95,13 +107,20 @@ impl Host {
             closing: watch::Sender::new(false),
             secrets: KnownSecrets::new(settings.secrets.clone()),
             journal: None,
+            redaction: Redaction::new(settings.secrets.clone(), mark_key),
+            has_complained: false,
+            marker: Marker::new(std::env::var(marker::VARIABLE).ok().as_deref()),
             loader: Arc::new(Mutex::new(Loader::new(&plan.places.build_dir, settings.provenance))),
             looks_up_provenance: settings.provenance,
             is_swept: false,
         };
         if let Some(directory) = &settings.journal {
-            let journal = Journal::open(directory);
-            host.journal = host.journaled(journal);
+            match Journal::open(directory) {
+                Ok(journal) => host.journal = Some(journal),
+                Err(error) => host.complain_of_journal(&error),
+            }
+            let (marker, is_stamped) = (host.marker.own.clone(), settings.streams == Streams::Separate);
+            host.write_down(|journal, _| journal.begun(&marker, is_stamped));
         }
         Ok((host, audience))
     }
@@ -134,16 +153,16 @@ impl Host {
             Effect::Mask { value } => self.mask(&value),
             Effect::Started { step } => {
                 let headline = run.result().headline(step);
-                self.write_down(|journal, secrets| journal.started(step, &headline, secrets));
+                self.write_down(|journal, redaction| journal.node_started(run.result(), step, redaction));
                 self.tell(Message::Started { step, headline: Box::new(headline) })
             }
             Effect::Ended { step } => {
                 let headline = run.result().headline(step);
-                self.write_down(|journal, secrets| journal.ended(step, &headline, secrets));
+                self.write_down(|journal, redaction| journal.node_ended(run.result(), step, redaction));
                 self.tell(Message::Ended { step, headline: Box::new(headline) })
             }
             Effect::Finished => {
-                self.write_down(|journal, secrets| journal.finished(run.status(), run.failure(), secrets));
+                self.write_down(|journal, redaction| journal.finished(&outcome_of(run), redaction.secrets()));
                 None
             }
         }
@@ -162,7 +181,8 @@ impl Host {
         let program = process.program.as_deref().map(|program| ProgramFiles::write(program, &self.cleanup)).transpose()?;
         let with_files = program.as_ref().map(|program| program.told(process));
         let process = with_files.as_ref().unwrap_or(process);
-        let command = Command::of(process, &self.places, &format!("script-{}", step.0))?;
+        let mut command = Command::of(process, &self.places, &format!("script-{}", step.0))?;
+        command.set(marker::VARIABLE, &self.marker.value);
         let running = self.prepare_and_start(process, &command).inspect_err(|_| remove_script(command.script_file.as_deref()))?;
         let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
@@ -212,22 +232,21 @@ impl Host {
         self.tell(Message::Secrets(self.secrets.all().clone()))
     }
 
-    /// A journal that cannot be written ends, with a word about it; the job goes on.
-    fn write_down(&mut self, write: impl FnOnce(&mut Journal, &step_model::masking::Secrets) -> io::Result<()>) {
-        if let Some(mut journal) = self.journal.take() {
-            let written = write(&mut journal, self.secrets.all()).map(|()| journal);
-            self.journal = self.journaled(written);
+    /// That the journal cannot be written is said once; the job goes on, and a later record may find room.
+    fn write_down(&mut self, write: impl FnOnce(&mut Journal, &Redaction) -> io::Result<()>) {
+        let Some(journal) = &mut self.journal else { return };
+        self.redaction.update(self.secrets.all());
+        if let Err(error) = write(journal, &self.redaction) {
+            self.complain_of_journal(&error);
         }
     }
 
-    fn journaled(&self, journal: io::Result<Journal>) -> Option<Journal> {
-        journal
-            .inspect_err(|error| {
-                let why = crate::system_error::text(error);
-                let line = format!("the journal cannot be written any more, `show` will not know the rest of this run: {why}");
-                self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
-            })
-            .ok()
+    fn complain_of_journal(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.has_complained, true) {
+            let why = crate::system_error::text(error);
+            let line = format!("the journal cannot be written, `show` will not know all of this run: {why}");
+            self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
+        }
     }
 
     /// Takes note of what the machine is about to hear.
@@ -283,9 +302,38 @@ impl Host {
         self.watches.all_have_ended().await;
     }
 
+    /// Runs the commands that steps have left for it. They take as long as they take, each within its limit.
+    pub async fn clean_up(&mut self) {
+        if !self.cleanup.exists() {
+            return;
+        }
+        let directory = self.cleanup.parent().map(PathBuf::from).unwrap_or_default();
+        let run = tokio::task::spawn_blocking(move || {
+            let output = std::fs::File::options().append(true).open(directory.join("output")).ok();
+            cleanup::run(&directory, output.as_ref(), cleanup::LIMIT)
+        });
+        let failed = match run.await {
+            Ok(Ok(failed)) => failed,
+            Ok(Err(error)) => vec![format!("clean-up commands cannot be read: {}", crate::system_error::text(&error))],
+            Err(_) => vec!["the part that runs clean-up commands has panicked".to_owned()],
+        };
+        for line in failed {
+            self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
+        }
+    }
+
+    pub fn give_journal(&mut self) -> Option<Journal> {
+        self.journal.take()
+    }
+
     /// Nobody waits for output any more.
     pub fn give_up(&self) {
         self.pump.give_up();
+    }
+
+    pub fn redaction(&mut self) -> Redaction {
+        self.redaction.update(self.secrets.all());
+        self.redaction.clone()
     }
 
     pub fn secrets(&self) -> &step_model::masking::Secrets {
@@ -315,6 +363,17 @@ impl Drop for Host {
         }
         self.pump.push(Message::Finish);
         self.pump.wake();
+    }
+}
+
+fn outcome_of(run: &Run) -> Outcome {
+    let failed_step = run.failed_step();
+    Outcome {
+        status: run.status(),
+        failure: run.failure().cloned(),
+        failed_step,
+        exit_code: failed_step.and_then(|step| run.result().headline(step).exit_code),
+        end: run.result().headline(StepId::ROOT).end,
     }
 }
 

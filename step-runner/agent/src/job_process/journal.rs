@@ -13,29 +13,50 @@
 //! when the job process died. Reading stops at the first record that is not whole. Additions to records are optional members; anything
 //! else needs the next format number, and a reader refuses numbers that it does not know. Nothing secret is written: texts are masked,
 //! marked values replaced. Nothing is synced: the journal survives the process, not the machine.
+//!
+//! `Accepted`, `Begun`, then `Started` and `Ended` for each step, `Finished` with the outcome, and `Closed` when nothing of the job runs any
+//! more and its log is complete. From all of it the result can be put together at any time ([`Reading::write_result`]).
 
+mod content;
+mod follower;
 mod record;
+mod tree;
 
+pub use follower::{Follower, Standing};
+pub use record::{Closed, Outcome};
+
+use super::reserve::Reserve;
 use crate::job_directory;
-use record::Record;
+use content::{Content, Written};
+use record::{Begun, News, Record};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use step_engine::run::Headline;
+use step_client::wire::result::Redaction;
+use step_engine::run::{Headline, ResultView};
 use step_model::masking::Secrets;
 use step_model::result::{Failure, FailureKind, Status, StepId};
+use tree::NodeRecord;
 
 const FILE: &str = "journal";
 const FORMAT: u32 = 1;
 /// No record is larger; a length beyond this is no length.
 const LARGEST: usize = 64 * 1024 * 1024;
 
+/// Length and sum of a record's text.
+type Head = [u8; 8];
+
 /// The writing end.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
+    length: u64,
     /// A record on its way, to be used again.
     bytes: Vec<u8>,
+    written: Written,
+    /// Given back when the disk is full.
+    reserve: Reserve,
 }
 
 impl Journal {
@@ -49,70 +70,151 @@ impl Journal {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(directory.join(FILE))?;
         file.write_all(&FORMAT.to_le_bytes())?;
-        Ok(Self { file, bytes: Vec::new() })
+        Ok(Self::at_the_end_of(file, 4, Reserve::default()))
     }
 
-    /// Goes on with the journal in `directory`, or begins one.
+    /// Goes on with the journal in `directory`, or begins one. What was torn at its end goes. It keeps room for its last records on a disk
+    /// that becomes full.
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be read or written.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        match File::options().append(true).open(directory.join(FILE)) {
-            Ok(file) => Ok(Self { file, bytes: Vec::new() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(directory),
-            Err(error) => Err(error),
+        let file = match File::options().append(true).open(directory.join(FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(directory),
+            file => file?,
+        };
+        let bytes = std::fs::read(directory.join(FILE))?;
+        let mut whole = bytes.get(4..).unwrap_or_default();
+        while let Some((_, after)) = next_record(whole) {
+            whole = after;
         }
+        let length = (bytes.len() - whole.len()) as u64;
+        file.set_len(length)?;
+        let mut journal = Self::at_the_end_of(file, length, Reserve::take(directory, "journal.reserve"));
+        if bytes.len() < 4 {
+            journal.file.set_len(0)?;
+            journal.file.write_all(&FORMAT.to_le_bytes())?;
+            journal.length = 4;
+        }
+        Ok(journal)
+    }
+
+    fn at_the_end_of(file: File, length: u64, reserve: Reserve) -> Self {
+        Self { file, length, bytes: Vec::new(), written: Written::default(), reserve }
     }
 
     /// The job will run: comes first, before whoever asked for it is answered.
     /// # Errors
     /// As [`Journal::started`].
     pub fn accepted(&mut self) -> io::Result<()> {
-        self.append(&Record::Accepted {})
+        self.append(Record::Accepted {})
     }
 
+    /// Every process of the job will have `marker` in its environment.
     /// # Errors
-    /// It cannot be written; then nothing more may be, since what follows would not be read.
+    /// As [`Journal::started`].
+    pub fn begun(&mut self, marker: &str, stamped: bool) -> io::Result<()> {
+        self.append(Record::Begun(Begun { marker: marker.to_owned(), stamped }))
+    }
+
+    /// A step of which no more is known than its headline.
+    /// # Errors
+    /// It cannot be written. What was written before can still be read, and later records may find room again.
     pub fn started(&mut self, step: StepId, headline: &Headline, secrets: &Secrets) -> io::Result<()> {
-        self.append(&Record::started(step, headline, secrets))
+        self.append(Record::started(step, headline, Content::default(), secrets))
     }
 
     /// # Errors
     /// As [`Journal::started`].
     pub fn ended(&mut self, step: StepId, headline: &Headline, secrets: &Secrets) -> io::Result<()> {
-        self.append(&Record::ended(step, headline, secrets))
+        self.append(Record::ended(step, headline, Content::default(), secrets))
+    }
+
+    /// A step, with its node of the result.
+    /// # Errors
+    /// As [`Journal::started`].
+    pub fn node_started(&mut self, result: ResultView<'_>, step: StepId, redaction: &Redaction) -> io::Result<()> {
+        let content = self.written.start(result, step, redaction);
+        self.append(Record::started(step, &result.headline(step), content, redaction.secrets()))
     }
 
     /// # Errors
     /// As [`Journal::started`].
-    pub fn finished(&mut self, status: Status, failure: Option<&Failure>, secrets: &Secrets) -> io::Result<()> {
-        self.append(&Record::finished(status, failure, secrets))
+    pub fn node_ended(&mut self, result: ResultView<'_>, step: StepId, redaction: &Redaction) -> io::Result<()> {
+        let content = self.written.end(result, step, redaction);
+        self.append(Record::ended(step, &result.headline(step), content, redaction.secrets()))
     }
 
-    fn append(&mut self, record: &Record) -> io::Result<()> {
-        let head = size_of::<u32>() * 2;
+    /// # Errors
+    /// As [`Journal::started`].
+    pub fn finished(&mut self, outcome: &Outcome, secrets: &Secrets) -> io::Result<()> {
+        self.append(Record::finished(outcome, secrets))
+    }
+
+    /// The last record of a job.
+    /// # Errors
+    /// As [`Journal::started`].
+    pub fn closed(&mut self, closed: Closed) -> io::Result<()> {
+        self.append(Record::Closed(closed))
+    }
+
+    fn append(&mut self, mut record: Record) -> io::Result<()> {
+        self.frame(&record)?;
+        if self.bytes.len() - size_of::<Head>() > LARGEST && record.shorten() {
+            self.frame(&record)?;
+        }
+        if self.bytes.len() - size_of::<Head>() > LARGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.write().or_else(|_| {
+            self.reserve.release();
+            self.write()
+        })
+    }
+
+    fn frame(&mut self, record: &Record) -> io::Result<()> {
         self.bytes.clear();
-        self.bytes.resize(head, 0);
+        self.bytes.resize(size_of::<Head>(), 0);
         serde_json::to_writer(&mut self.bytes, record)?;
-        let text = &self.bytes[head..];
-        let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= LARGEST).ok_or(io::ErrorKind::FileTooLarge)?;
-        let sum = crc32fast::hash(text);
+        let text = &self.bytes[size_of::<Head>()..];
+        let (length, sum) = (u32::try_from(text.len()).unwrap_or(u32::MAX), crc32fast::hash(text));
         self.bytes[..4].copy_from_slice(&length.to_le_bytes());
-        self.bytes[4..head].copy_from_slice(&sum.to_le_bytes());
-        self.file.write_all(&self.bytes)
+        self.bytes[4..size_of::<Head>()].copy_from_slice(&sum.to_le_bytes());
+        Ok(())
+    }
+
+    /// All of it or nothing: behind a part of a record no other would be found.
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.bytes).inspect_err(|_| drop(self.file.set_len(self.length)))?;
+        self.length += self.bytes.len() as u64;
+        if self.bytes.capacity() > LARGE {
+            self.bytes = Vec::new();
+        }
+        Ok(())
     }
 }
+
+/// Room for a record that is not worth keeping.
+const LARGE: usize = 1 << 20;
 
 /// What a journal tells.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
     /// The job was accepted. Not told of one that runs in the foreground.
     pub accepted: bool,
+    /// What every process of the job has in its environment. `None`: none has begun.
+    pub marker: Option<String>,
+    /// The log has headers.
+    pub stamped: bool,
     /// In the order in which they started. One that has no end is a failure of kind `Interrupted`, unless it still runs.
     pub steps: Vec<(StepId, Headline)>,
     /// The innermost step that has no end: the one that ran last. `None` when the job has come to its end.
     pub open: Option<StepId>,
     /// How the job ended. `None`: it runs, or its process died.
-    pub outcome: Option<(Status, Option<Failure>)>,
+    pub outcome: Option<Outcome>,
+    /// `None`: the job is not over, or its process died.
+    pub closed: Option<Closed>,
+    nodes: HashMap<StepId, NodeRecord>,
+    places: HashMap<StepId, usize>,
 }
 
 /// Why a journal cannot be read.
@@ -132,51 +234,73 @@ pub enum ReadError {
 /// # Errors
 /// There is none that can be read. A journal that ends in the middle of a record is read up to there.
 pub fn read(directory: &Path) -> Result<Reading, ReadError> {
-    let bytes = std::fs::read(directory.join(FILE)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReadError::Missing(directory.display().to_string()),
-        _ => ReadError::Unreadable(error),
-    })?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut open(directory)?, &mut bytes).map_err(ReadError::Unreadable)?;
     let (format, mut rest) = bytes.split_first_chunk::<4>().ok_or(ReadError::NoJournal)?;
-    match u32::from_le_bytes(*format) {
-        FORMAT => {}
-        newer if (FORMAT..100).contains(&newer) => return Err(ReadError::Newer(newer)),
-        _ => return Err(ReadError::NoJournal),
-    }
+    check_format(*format)?;
     let mut reading = Reading::default();
     while let Some((record, after)) = next_record(rest) {
         reading.take(record);
         rest = after;
     }
-    if reading.outcome.is_none() {
+    let was_interrupted = reading.outcome.as_ref().is_some_and(Outcome::is_interrupted);
+    if reading.outcome.is_none() || was_interrupted {
         reading.open = reading.steps.iter().rev().find(|(_, headline)| headline.status == Status::Running).map(|(step, _)| *step);
-        if !job_directory::is_alive(directory) {
+        if was_interrupted || !job_directory::is_alive(directory) {
             reading.interrupt();
         }
     }
     Ok(reading)
 }
 
+fn open(directory: &Path) -> Result<File, ReadError> {
+    File::open(directory.join(FILE)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing(directory.display().to_string()),
+        _ => ReadError::Unreadable(error),
+    })
+}
+
+fn check_format(format: [u8; 4]) -> Result<(), ReadError> {
+    match u32::from_le_bytes(format) {
+        FORMAT => Ok(()),
+        newer if (FORMAT..100).contains(&newer) => Err(ReadError::Newer(newer)),
+        _ => Err(ReadError::NoJournal),
+    }
+}
+
 /// The first record and what follows it. `None`: the end, or a torn record.
 fn next_record(bytes: &[u8]) -> Option<(Record, &[u8])> {
-    let (length, rest) = bytes.split_first_chunk::<4>()?;
-    let (sum, rest) = rest.split_first_chunk::<4>()?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).ok().filter(|length| *length <= LARGEST)?;
-    let (text, rest) = rest.split_at_checked(length)?;
-    if crc32fast::hash(text) != u32::from_le_bytes(*sum) {
+    let (head, rest) = bytes.split_first_chunk::<{ size_of::<Head>() }>()?;
+    let (length, sum) = frame(head);
+    let (text, rest) = rest.split_at_checked(length.filter(|length| *length <= LARGEST)?)?;
+    if crc32fast::hash(text) != sum {
         return None;
     }
     Some((serde_json::from_slice(text).ok()?, rest))
 }
 
+/// Length and sum. `None`: no length of this machine.
+fn frame(head: &Head) -> (Option<usize>, u32) {
+    let [a, b, c, d, e, f, g, h] = *head;
+    (usize::try_from(u32::from_le_bytes([a, b, c, d])).ok(), u32::from_le_bytes([e, f, g, h]))
+}
+
 impl Reading {
     fn take(&mut self, record: Record) {
         match record.into_news() {
-            record::News::Step(step, headline) => match self.steps.iter_mut().find(|(known, _)| *known == step) {
-                Some((_, known)) => *known = *headline,
-                None => self.steps.push((step, *headline)),
-            },
-            record::News::Accepted => self.accepted = true,
-            record::News::Outcome(status, failure) => self.outcome = Some((status, failure)),
+            News::Accepted => self.accepted = true,
+            News::Begun(begun) => (self.marker, self.stamped) = (Some(begun.marker), begun.stamped),
+            News::Started(step, headline, content) | News::Ended(step, headline, content) => {
+                let next = self.steps.len();
+                match *self.places.entry(step).or_insert(next) {
+                    place if place < next => self.steps[place].1 = *headline,
+                    _ => self.steps.push((step, *headline)),
+                }
+                self.nodes.entry(step).or_default().take(content);
+            }
+            News::Outcome(outcome) => self.outcome = Some(outcome),
+            News::Closed(closed) => self.closed = Some(closed),
+            News::Unknown => {}
         }
     }
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// A marker, the final record of a journal, and what file systems need around them.
 const SIZE: u64 = 16 * 1024;
-const FILE: &str = "reserve";
 
 /// A file that holds nothing but room. It goes with its value, or earlier.
 #[derive(Debug, Default)]
@@ -16,9 +15,11 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Takes room in `directory`. Without it, when there is none to be had, a full disk only means that fewer last words are said.
-    pub fn take(directory: &Path) -> Self {
-        let path = directory.join(FILE);
+    /// Takes room in `directory`, under this name. Without it, when there is none to be had, a full disk only means that fewer last words are said.
+    pub fn take(directory: &Path, name: &str) -> Self {
+        let path = directory.join(name);
+        // Of a process that was killed.
+        let _ = std::fs::remove_file(&path);
         match File::create_new(&path).and_then(|file| allocate(&file)) {
             Ok(()) => Self { file: Some(path) },
             Err(_) => {
@@ -60,13 +61,13 @@ mod tests {
     #[test]
     fn the_room_is_there_until_it_is_given_back() {
         let directory = tempfile::tempdir().unwrap();
-        let length = || std::fs::metadata(directory.path().join(FILE)).map(|found| found.len()).unwrap_or_default();
-        let mut reserve = Reserve::take(directory.path());
+        let length = || std::fs::metadata(directory.path().join("r")).map(|found| found.len()).unwrap_or_default();
+        let mut reserve = Reserve::take(directory.path(), "r");
         assert_eq!(length(), SIZE);
         reserve.release();
         assert_eq!(length(), 0);
-        drop(Reserve::take(directory.path()));
+        drop(Reserve::take(directory.path(), "r"));
         assert_eq!(length(), 0);
-        drop(Reserve::take(&directory.path().join("nowhere")));
+        drop(Reserve::take(&directory.path().join("nowhere"), "r"));
     }
 }

@@ -6,10 +6,10 @@
 //! ```
 
 use super::fronts::{self, Told};
-use super::journal::Journal;
+use super::journal::{Closed, Journal, Outcome};
 use super::preparation::{self, Prepared};
 use super::reserve::Reserve;
-use super::spool::{Framing, Spool, SpoolSettings};
+use super::spool::{Extent, Framing, Spool, SpoolSettings};
 use super::watched::Watched;
 use super::{Ask, Audience as _, Ended, Settings, Streams};
 use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
@@ -29,6 +29,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+use step_client::wire::kept_request;
 use step_engine::run::{Headline, Kind, Run, Seed};
 pub use step_model::builtin::Builtins;
 use step_model::masking::Secrets;
@@ -128,10 +129,12 @@ fn accept(arrival: &Arrival, directory: &ServedDirectory, builtins: &Builtins) -
     if !message.owner_record.is_empty() {
         std::fs::write(directory.owner_record(), &message.owner_record).map_err(|error| machine("keep the owner record", &error))?;
     }
+    let kept = kept_request::kept(message).request.encode_to_vec();
+    std::fs::write(directory.request(), kept).map_err(|error| machine("keep the request", &error))?;
     let framing = if arrival.birth.stamped { Framing::Stamped } else { Framing::Raw };
     let mut settings = SpoolSettings { framing, ..SpoolSettings::default() };
     settings.limit = arrival.birth.log_limit.unwrap_or(settings.limit);
-    let log = Spool::create(directory.path(), settings, Reserve::take(&directory.inner()));
+    let log = Spool::create(directory.path(), settings, Reserve::take(&directory.inner(), "logs.reserve"));
     let log = log.map_err(|error| machine("make the log", &error))?;
     let journal = Journal::create(&directory.inner()).and_then(|mut journal| journal.accepted());
     journal.map_err(|error| machine("make the journal", &error))?;
@@ -197,6 +200,7 @@ async fn run(
     directory: &ServedDirectory,
 ) -> Summary {
     let secrets = prepared.secrets.clone();
+    let extent = log.spool.extent();
     let mut say = |line: &str, warning| log.said(StepId::ROOT, &secrets.mask(line), warning);
     prepared.notes.iter().for_each(|note| say(note, true));
     match prepared.resolve() {
@@ -208,7 +212,7 @@ async fn run(
             lines.iter().for_each(|line| say(&line.text, line.warning));
             log.spool.finish();
             let failure = Failure { kind: FailureKind::BadInput, message: secrets.mask(&message).into_owned() };
-            ended_before_its_first_step(birth, failure, &secrets, directory)
+            ended_before_its_first_step(birth, failure, &secrets, directory, closed(&extent))
         }
     }
 }
@@ -229,16 +233,21 @@ async fn carry_out(
         provenance: false,
         keep_files: false,
     };
+    let extent = log.spool.extent();
     match super::run(plan, settings, log, asked).await {
-        Ok(Ended { run, secrets, audience, .. }) => {
+        Ok(Ended { run, secrets, audience, journal, .. }) => {
             if let Some(mut log) = audience {
                 log.spool.finish();
+            }
+            let closed = closed(&extent);
+            if let Some(Err(error)) = journal.map(|mut journal| journal.closed(closed)) {
+                eprintln!("the journal cannot be closed: {error}");
             }
             summary(birth, &run, &secrets)
         }
         Err(error) => {
             let message = format!("could not run the job: {}", system_error::text(&error));
-            ended_before_its_first_step(birth, Failure { kind: FailureKind::Internal, message }, secrets, directory)
+            ended_before_its_first_step(birth, Failure { kind: FailureKind::Internal, message }, secrets, directory, closed(&extent))
         }
     }
 }
@@ -250,7 +259,13 @@ fn summary(birth: &Birth, run: &Run, secrets: &Secrets) -> Summary {
     Summary::of(&birth.id, run.status(), failure.as_ref(), exit_code, root.start, root.end)
 }
 
-fn ended_before_its_first_step(birth: &Birth, failure: Failure, secrets: &Secrets, directory: &ServedDirectory) -> Summary {
+/// How the log has ended.
+fn closed(extent: &watch::Receiver<Extent>) -> Closed {
+    let Extent { bytes, is_cut } = *extent.borrow();
+    Closed { log_bytes: bytes, log_is_cut: is_cut }
+}
+
+fn ended_before_its_first_step(birth: &Birth, failure: Failure, secrets: &Secrets, directory: &ServedDirectory, closed: Closed) -> Summary {
     let now = Timestamp::from_nanoseconds(
         SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
     );
@@ -274,7 +289,10 @@ fn ended_before_its_first_step(birth: &Birth, failure: Failure, secrets: &Secret
     let written = Journal::open(&directory.inner()).and_then(|mut journal| {
         journal.started(StepId::ROOT, &headline, secrets)?;
         journal.ended(StepId::ROOT, &headline, secrets)?;
-        journal.finished(Status::Failure, Some(&failure), secrets)
+        let outcome =
+            Outcome { status: Status::Failure, failure: Some(failure.clone()), failed_step: None, exit_code: None, end: Some(now) };
+        journal.finished(&outcome, secrets)?;
+        journal.closed(closed)
     });
     if let Err(error) = written {
         eprintln!("the journal cannot be written: {error}");

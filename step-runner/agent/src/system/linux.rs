@@ -140,6 +140,20 @@ pub fn leftovers() -> Vec<Leftover> {
     left
 }
 
+/// Processes of our own user with this word in their environment, which a program shows as it was when it began.
+pub fn marked(marker: &str) -> Vec<Leftover> {
+    let own = std::process::id();
+    let user = rustix::process::geteuid().as_raw();
+    let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
+    let others = all.flatten().filter(|process| process.pid.unsigned_abs() != own && process.uid().is_ok_and(|uid| uid == user));
+    let ours = others.filter(|process| {
+        let environment = std::fs::read(format!("/proc/{}/environ", process.pid));
+        environment.is_ok_and(|environment| crate::job_process::is_marked(&environment, marker))
+    });
+    let found = ours.filter_map(|process| process.stat().ok()).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
+    found.map(|stat| Leftover { pid: stat.pid, start: stat.starttime }).collect()
+}
+
 /// Reaps orphans that have ended. `ours` are children whose outcome somebody waits for.
 pub fn reap_adopted(ours: &HashSet<u32>) {
     let own_group = rustix::process::getpgrp();

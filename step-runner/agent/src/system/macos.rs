@@ -132,5 +132,10 @@ pub fn leftovers() -> Vec<Leftover> {
     left
 }
 
+/// Environments of others are not shown here.
+pub fn marked(_marker: &str) -> Vec<Leftover> {
+    Vec::new()
+}
+
 /// The first process reaps orphans here.
 pub fn reap_adopted(_ours: &HashSet<u32>) {}

@@ -67,7 +67,7 @@ fn the_journal_knows_what_runs_and_what_ran() {
     let meanwhile = meanwhile.lock().unwrap().take().unwrap();
     assert_eq!(meanwhile.steps.iter().map(|(_, headline)| &*headline.name).collect::<Vec<_>>(), ["", "a", "b"]);
     let reading = journal::read(directory.path()).unwrap();
-    assert_eq!((reading.open, reading.outcome.map(|(status, _)| status)), (None, Some(Status::Failure)));
+    assert_eq!((reading.open, reading.outcome.map(|outcome| outcome.status)), (None, Some(Status::Failure)));
     for (step, headline) in reading.steps {
         let told = outcome.ended.run.result().headline(step);
         assert_eq!((headline.status, headline.exit_code, headline.usage), (told.status, told.exit_code, told.usage), "{step:?}");
@@ -79,7 +79,7 @@ fn a_journal_that_cannot_be_written_does_not_end_the_job() {
     let job = Job::script("true").changed(|job| job.settings.journal = Some("/nope".into()));
     let outcome = job.run().succeeded();
     let why = "no such file or directory";
-    let line = format!("warning: the journal cannot be written any more, `show` will not know the rest of this run: {why}");
+    let line = format!("warning: the journal cannot be written, `show` will not know all of this run: {why}");
     assert_eq!(outcome.log.said[0], line);
 }
 

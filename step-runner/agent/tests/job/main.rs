@@ -5,5 +5,6 @@ mod ending;
 mod files;
 mod output;
 mod programs;
+mod records;
 mod starting;
 mod world;

@@ -29,15 +29,16 @@ fn a_builtin_step_finds_its_inputs_in_a_file_and_writes_its_outputs_into_one() {
 }
 
 #[test]
-fn the_files_of_a_program_are_gone_when_it_has_ended_and_its_clean_up_commands_are_not() {
-    let job = builtin_job("echo '{\"argv\":[\"true\"]}' >> $STEP_RUNNER_CLEANUP; exit 3");
+fn the_files_of_a_program_are_gone_when_it_has_ended_and_its_clean_up_commands_were_run() {
+    let job = builtin_job("echo '{\"argv\":[\"false\"]}' >> $STEP_RUNNER_CLEANUP; exit 3");
     let outcome = job.run();
+    assert_eq!(outcome.log.said.last().unwrap(), "warning: the clean-up `false` failed: exit status: 1");
     assert_eq!(outcome.message, "step \"a\": exec: exit status 3");
-    let left: Vec<_> = std::fs::read_dir(job.files_dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["cleanup"]);
+    let left: std::collections::BTreeSet<_> = std::fs::read_dir(job.files_dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(Vec::from_iter(left), ["cleaned", "cleanup"]);
     let cleanup = job.files_dir().join("cleanup");
     assert_eq!(cleanup.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(std::fs::read_to_string(cleanup).unwrap(), "{\"argv\":[\"true\"]}\n");
+    assert_eq!(std::fs::read_to_string(cleanup).unwrap(), "{\"argv\":[\"false\"]}\n");
 }
 
 #[test]

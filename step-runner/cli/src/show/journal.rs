@@ -1,13 +1,10 @@
-//! What the journal of a job holds, as a result: less than a result has, and there while the job runs and after it was killed.
+//! What the journal of a job holds, as a result: there while the job runs and after it was killed.
 
 use crate::exit::Stop;
-use std::collections::BTreeMap;
 use std::path::Path;
-use step_agent::job_process::journal;
-use step_client::wire::result::OwnedTree;
-use step_engine::run::Headline;
-use step_model::result::{ExecResult, Status, StepId, StepResult};
-use step_model::value::Value;
+use step_agent::job_process::journal::{self, Reading};
+use step_client::wire::result::{OwnedTree, read_message};
+use step_model::result::{Status, StepId};
 
 /// A tree, and what it does not show: which step ran last.
 /// # Errors
@@ -16,26 +13,21 @@ pub fn read(directory: &Path) -> Result<(OwnedTree, Option<String>), Stop> {
     let reading = journal::read(directory).map_err(|fault| {
         Stop::bad_input(fault.to_string()).with_hint("`show` takes a result, or the directory of a job: `run --verbose` names it")
     })?;
-    let tree = tree(&reading.steps);
-    let tree = tree.ok_or_else(|| Stop::bad_input(format!("the journal in `{}` holds no step", directory.display())))?;
-    Ok((tree, reading.open.and_then(|open| last_step(open, &reading.steps))))
+    if reading.steps.is_empty() {
+        return Err(Stop::bad_input(format!("the journal in `{}` holds no step", directory.display())));
+    }
+    let mut message = Vec::new();
+    let tree = reading.write_result(&mut message).map_err(|fault| fault.to_string());
+    let tree = tree.and_then(|_| read_message(&message).map_err(|fault| fault.to_string()));
+    let tree = tree.map_err(|fault| Stop::bad_input(format!("the journal in `{}` holds no result: {fault}", directory.display())))?;
+    Ok((tree, reading.open.and_then(|open| last_step(open, &reading))))
 }
 
 /// Where the job is, or was when its process died.
-fn last_step(open: StepId, steps: &[(StepId, Headline)]) -> Option<String> {
-    let find = |id| steps.iter().find(|(step, _)| *step == id).map(|(_, headline)| headline);
-    let is_alive = find(open)?.status == Status::Running;
-    let mut path = Vec::new();
-    let mut next = Some(open);
-    while let Some((id, headline)) = next.and_then(|id| Some((id, find(id)?))) {
-        if !headline.name.is_empty() {
-            path.push(format!("`{}`", headline.name));
-        }
-        // Parents have smaller numbers: a journal that says otherwise must not lead in circles.
-        next = headline.parent.filter(|parent| *parent < id);
-    }
-    path.reverse();
-    Some(match (path.join(" > "), is_alive) {
+fn last_step(open: StepId, reading: &Reading) -> Option<String> {
+    let (_, headline) = reading.steps.iter().find(|(step, _)| *step == open)?;
+    let path = reading.running().into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" > ");
+    Some(match (path, headline.status == Status::Running) {
         (path, true) if path.is_empty() => "the job is running".into(),
         (path, true) => format!("running now: {path}"),
         (path, false) if path.is_empty() => "interrupted: the process that ran the job died between two steps".into(),
@@ -43,55 +35,10 @@ fn last_step(open: StepId, steps: &[(StepId, Headline)]) -> Option<String> {
     })
 }
 
-/// The numbers of a tree have no gaps, those of a journal may.
-fn tree(steps: &[(StepId, Headline)]) -> Option<OwnedTree> {
-    let ((root, headline), below) = steps.split_first()?;
-    let mut tree = OwnedTree::of(node(headline));
-    let mut ids = BTreeMap::from([(*root, StepId::ROOT)]);
-    for (step, headline) in below {
-        let parent = headline.parent.and_then(|parent| ids.get(&parent)).copied().unwrap_or(StepId::ROOT);
-        if let Some(id) = tree.add(parent, node(headline)) {
-            ids.insert(*step, id);
-        }
-    }
-    Some(tree)
-}
-
-fn node(headline: &Headline) -> StepResult {
-    let exec = (!headline.command.is_empty()).then(|| ExecResult {
-        command: headline.command.clone(),
-        work_dir: headline.work_dir.clone().unwrap_or(Value::NULL),
-        exit_code: headline.exit_code.unwrap_or(-1),
-        signal: headline.signal,
-    });
-    StepResult {
-        filtered: None,
-        name: headline.name.clone(),
-        step: None,
-        document: None,
-        inputs: Vec::new(),
-        given_env: BTreeMap::new(),
-        env: BTreeMap::new(),
-        status: headline.status,
-        outputs: Vec::new(),
-        exports: Vec::new(),
-        exec,
-        start: headline.start,
-        end: headline.end,
-        usage: headline.usage,
-        digest: None,
-        provenance: None,
-        failure: headline.failure.clone(),
-        allowed_to_fail: headline.allowed_to_fail,
-        sensitive_outputs: Vec::new(),
-        trace: headline.trace,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use step_engine::run::Kind;
+    use step_engine::run::{Headline, Kind};
     use step_model::masking::Secrets;
     use step_model::result::ResultTree as _;
 

@@ -3,6 +3,7 @@
 //! Names, order and omissions are those of GitLab's report (original.md S 2.7): one line without blanks, fields by number, zero values absent.
 
 mod clear;
+mod masked;
 mod message;
 mod owned;
 mod read;
@@ -14,9 +15,10 @@ mod write;
 
 pub use super::print::Format;
 pub use clear::clear_json;
+pub use masked::{redacted_env, redacted_message};
 pub use message::{message_of, tree_message};
 pub use owned::OwnedTree;
-pub use read::{Unreadable, read};
+pub use read::{Unreadable, node_of, read};
 pub(crate) use read::{failure_kind, status, timestamp};
 pub use read_message::read_message;
 pub use redaction::Redaction;

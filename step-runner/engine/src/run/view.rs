@@ -3,7 +3,10 @@
 use crate::event::Exit;
 use crate::run::node::Node;
 use crate::run::{Headline, ResultView};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use step_model::document::Dialect;
+use step_model::environment::Difference;
 use step_model::result::{ExecResult, ResultTree, StepId, StepResult};
 use step_model::value::{Object, Value};
 
@@ -12,15 +15,37 @@ impl ResultTree for ResultView<'_> {
     /// There is no such node: ids come from effects, from [`ResultTree::children`], or are the root's.
     fn node(&self, id: StepId) -> StepResult {
         let node = self.find(id);
-        let planned = node.planned.as_ref();
         let values = |snapshot| self.run.environment.values_at(snapshot);
+        StepResult {
+            given_env: values(&node.given),
+            env: node.applied.as_ref().map(values).unwrap_or_default(),
+            ..self.node_without_environments(id)
+        }
+    }
+
+    fn children(&self, id: StepId) -> Vec<StepId> {
+        std::iter::successors(self.find(id).first_child, |child| self.find(*child).next_sibling).collect()
+    }
+}
+
+impl<'a> ResultView<'a> {
+    fn find(&self, id: StepId) -> &'a Node {
+        &self.run.nodes[id.0 as usize]
+    }
+
+    /// A node whose environments are empty: cheap.
+    /// # Panics
+    /// There is no such node.
+    pub fn node_without_environments(&self, id: StepId) -> StepResult {
+        let node = self.find(id);
+        let planned = node.planned.as_ref();
         StepResult {
             name: node.name(),
             step: node.step.clone(),
             document: planned.map(|planned| Arc::clone(&planned.document)),
             inputs: entries(node.inputs.as_ref()),
-            given_env: values(&node.given),
-            env: node.applied.as_ref().map(values).unwrap_or_default(),
+            given_env: BTreeMap::new(),
+            env: BTreeMap::new(),
             status: node.status,
             outputs: entries(node.outputs.as_ref()),
             exports: entries(node.exports.as_ref()),
@@ -43,14 +68,39 @@ impl ResultTree for ResultView<'_> {
         }
     }
 
-    fn children(&self, id: StepId) -> Vec<StepId> {
-        std::iter::successors(self.find(id).first_child, |child| self.find(*child).next_sibling).collect()
+    /// The dialect of the document that invokes a step.
+    /// # Panics
+    /// There is no such node.
+    pub fn calling_dialect(&self, id: StepId) -> Dialect {
+        let mut node = self.find(id);
+        let mut id = id;
+        while id != StepId::ROOT {
+            id = node.parent;
+            node = self.find(id);
+            if let Some(planned) = &node.planned {
+                return planned.document.dialect;
+            }
+        }
+        Dialect::Steps
     }
-}
 
-impl<'a> ResultView<'a> {
-    fn find(&self, id: StepId) -> &'a Node {
-        &self.run.nodes[id.0 as usize]
+    /// What the environment that was given to a step has other than that of `base`; all of it for `None`.
+    /// # Panics
+    /// There is no such node.
+    pub fn given_changes(&self, id: StepId, base: Option<StepId>) -> Difference {
+        let given = &self.find(id).given;
+        match base {
+            Some(base) => self.run.environment.difference(&self.find(base).given, given),
+            None => Difference { set: self.run.environment.values_at(given), gone: Vec::new() },
+        }
+    }
+
+    /// What the definition's own environment changed in the one that was given. `None`: it was not applied yet.
+    /// # Panics
+    /// There is no such node.
+    pub fn applied_changes(&self, id: StepId) -> Option<Difference> {
+        let node = self.find(id);
+        Some(self.run.environment.difference(&node.given, node.applied.as_ref()?))
     }
 
     /// What a reporter needs to say about a step, without building its environment: cheap.

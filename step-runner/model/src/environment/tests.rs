@@ -120,3 +120,31 @@ fn env_14_an_unknown_log_level_is_refused() {
     assert_eq!(log_level(Some("XXX"), None).unwrap_err().to_string(), text);
     assert_eq!(log_level(None, Some("XXX")).unwrap_err().to_string(), text);
 }
+
+#[test]
+fn a_difference_makes_one_environment_the_other() {
+    let name = |index: usize| -> Arc<str> { format!("N{}", index % 5).into() };
+    let text = |index: usize| Value::from(index.to_string());
+    let base = BTreeMap::from([(name(0), text(0)), (name(1), text(1))]);
+    let mut environment = Environment::new(&base, &BTreeMap::new());
+    let outer = Scope::over(None, [(name(1), text(7))]);
+    let inner = Scope::over(outer.as_ref(), [(name(2), text(8)), (name(0), text(0))]);
+    let other = Scope::over(None, [(name(3), text(9))]);
+    let mut snapshots = Vec::new();
+    for index in 2..12 {
+        for scope in [None, outer.as_ref(), inner.as_ref(), other.as_ref()] {
+            snapshots.push(environment.snapshot(scope));
+        }
+        environment.export(&name(index), text(index % 4));
+    }
+    for from in &snapshots {
+        for to in &snapshots {
+            let mut values = environment.values_at(from);
+            let difference = environment.difference(from, to);
+            assert!(difference.set.iter().all(|(name, value)| values.get(name) != Some(value)), "only what differs");
+            values.extend(difference.set);
+            difference.gone.iter().for_each(|name| _ = values.remove(name));
+            assert_eq!(values, environment.values_at(to));
+        }
+    }
+}

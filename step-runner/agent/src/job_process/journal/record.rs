@@ -1,5 +1,6 @@
 //! The records of a journal, as they are written.
 
+use super::content::Content;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use step_engine::run::{Headline, Kind};
@@ -12,10 +13,49 @@ use step_model::value::Value;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Record {
+    /// The job will run.
     Accepted {},
+    /// The job process has begun.
+    Begun(Begun),
     Started(Step),
     Ended(Step),
-    Finished { status: u8, failure: Option<WrittenFailure> },
+    /// The outcome is known.
+    Finished(Finished),
+    /// Nothing of the job runs any more, and its log is complete.
+    Closed(Closed),
+    /// Of a later version of the same format.
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Begun {
+    /// What every process of the job has in its environment.
+    pub marker: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stamped: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Finished {
+    status: u8,
+    failure: Option<WrittenFailure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_step: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// Nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<i64>,
+}
+
+/// How the log of a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    pub log_bytes: u64,
+    /// Bytes are missing at its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_is_cut: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -49,15 +89,17 @@ pub struct Step {
     /// As a `traceparent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<String>,
+    #[serde(default)]
+    pub content: Content,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WrittenFailure {
     kind: u8,
     message: String,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WrittenUsage {
     /// Nanoseconds, as `system`.
     user: u64,
@@ -70,36 +112,84 @@ pub struct WrittenUsage {
 #[derive(Debug)]
 pub enum News {
     Accepted,
-    Step(StepId, Box<Headline>),
-    Outcome(Status, Option<Failure>),
+    Begun(Begun),
+    Started(StepId, Box<Headline>, Content),
+    Ended(StepId, Box<Headline>, Content),
+    Outcome(Outcome),
+    Closed(Closed),
+    Unknown,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub status: Status,
+    pub failure: Option<Failure>,
+    /// The innermost step whose failure failed the job.
+    pub failed_step: Option<StepId>,
+    /// Of that step.
+    pub exit_code: Option<i32>,
+    pub end: Option<Timestamp>,
+}
+
+impl Outcome {
+    /// The process of the job died.
+    pub fn is_interrupted(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Interrupted)
+    }
 }
 
 impl Record {
     /// Whatever the machine calls it by now, a step that starts is one that runs.
-    pub fn started(step: StepId, headline: &Headline, secrets: &Secrets) -> Self {
-        Self::Started(Step { status: Status::Running as u8, ..Step::of(step, headline, secrets) })
+    pub fn started(step: StepId, headline: &Headline, content: Content, secrets: &Secrets) -> Self {
+        Self::Started(Step { status: Status::Running as u8, ..Step::of(step, headline, content, secrets) })
     }
 
-    pub fn ended(step: StepId, headline: &Headline, secrets: &Secrets) -> Self {
-        Self::Ended(Step::of(step, headline, secrets))
+    pub fn ended(step: StepId, headline: &Headline, content: Content, secrets: &Secrets) -> Self {
+        Self::Ended(Step::of(step, headline, content, secrets))
     }
 
-    pub fn finished(status: Status, failure: Option<&Failure>, secrets: &Secrets) -> Self {
-        Self::Finished { status: status as u8, failure: failure.map(|failure| WrittenFailure::of(failure, secrets)) }
+    pub fn finished(outcome: &Outcome, secrets: &Secrets) -> Self {
+        Self::Finished(Finished {
+            status: outcome.status as u8,
+            failure: outcome.failure.as_ref().map(|failure| WrittenFailure::of(failure, secrets)),
+            failed_step: outcome.failed_step.map(|step| step.0),
+            exit_code: outcome.exit_code,
+            end: outcome.end.map(Timestamp::nanoseconds),
+        })
+    }
+
+    /// Leaves out what may be large. `false`: there was nothing.
+    pub fn shorten(&mut self) -> bool {
+        match self {
+            Self::Started(step) | Self::Ended(step) => step.content.shorten(),
+            _ => false,
+        }
     }
 
     pub fn into_news(self) -> News {
         match self {
             Self::Accepted {} => News::Accepted,
-            Self::Started(step) | Self::Ended(step) => News::Step(StepId(step.step), Box::new(step.into_headline())),
-            Self::Finished { status, failure } => News::Outcome(status_of(status), failure.map(WrittenFailure::into_failure)),
+            Self::Begun(begun) => News::Begun(begun),
+            Self::Started(step) => News::Started(StepId(step.step), Box::new(step.headline()), step.content),
+            Self::Ended(step) => News::Ended(StepId(step.step), Box::new(step.headline()), step.content),
+            Self::Finished(finished) => News::Outcome(Outcome {
+                status: status_of(finished.status),
+                failure: finished.failure.map(WrittenFailure::into_failure),
+                failed_step: finished.failed_step.map(StepId),
+                exit_code: finished.exit_code,
+                end: finished.end.map(Timestamp::from_nanoseconds),
+            }),
+            Self::Closed(closed) => News::Closed(closed),
+            Self::Unknown => News::Unknown,
         }
     }
 }
 
 impl Step {
-    fn of(step: StepId, headline: &Headline, secrets: &Secrets) -> Self {
+    fn of(step: StepId, headline: &Headline, content: Content, secrets: &Secrets) -> Self {
         Self {
+            content,
             step: step.0,
             name: secrets.mask(&headline.name).into_owned(),
             parent: headline.parent.map(|parent| parent.0),
@@ -119,23 +209,23 @@ impl Step {
         }
     }
 
-    fn into_headline(self) -> Headline {
+    fn headline(&self) -> Headline {
         Headline {
-            name: self.name.into(),
+            name: self.name.as_str().into(),
             parent: self.parent.map(StepId),
             depth: self.depth,
             what: kind_of(&self.kind),
             status: status_of(self.status),
-            failure: self.failure.map(WrittenFailure::into_failure),
+            failure: self.failure.clone().map(WrittenFailure::into_failure),
             exit_code: self.exit_code,
             signal: self.signal,
-            command: self.command.into_iter().map(Value::from).collect(),
-            work_dir: self.work_dir.map(Value::from),
+            command: self.command.iter().map(|word| Value::from(word.as_str())).collect(),
+            work_dir: self.work_dir.as_deref().map(Value::from),
             start: self.start.map(Timestamp::from_nanoseconds),
             end: self.end.map(Timestamp::from_nanoseconds),
-            usage: self.usage.map(WrittenUsage::into_usage),
+            usage: self.usage.clone().map(WrittenUsage::into_usage),
             allowed_to_fail: self.allowed_to_fail,
-            trace: self.trace.and_then(|trace| trace.parse().ok()),
+            trace: self.trace.as_ref().and_then(|trace| trace.parse().ok()),
         }
     }
 }

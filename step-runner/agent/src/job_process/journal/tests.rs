@@ -63,7 +63,14 @@ fn what_was_written_is_what_is_read_and_nothing_secret_is() {
     let mut journal = written(directory.path());
     journal.ended(StepId(2), &headline("b", Some(0), Status::Failure), &Secrets::default()).unwrap();
     let failure = Failure { kind: FailureKind::StepFailure, message: "step \"b\": exec: exit status 7".to_owned() };
-    journal.finished(Status::Failure, Some(&failure), &Secrets::default()).unwrap();
+    let outcome = Outcome {
+        status: Status::Failure,
+        failure: Some(failure),
+        failed_step: Some(StepId(2)),
+        exit_code: Some(7),
+        end: Some(step_model::time::Timestamp::from_nanoseconds(9)),
+    };
+    journal.finished(&outcome, &Secrets::default()).unwrap();
     let reading = read(directory.path()).unwrap();
     let expected = Headline {
         command: vec![Value::from("echo"), Value::from("[MASKED]"), Value::from("a [MASKED]")],
@@ -71,7 +78,7 @@ fn what_was_written_is_what_is_read_and_nothing_secret_is() {
     };
     assert_eq!(reading.steps[1], (StepId(1), expected));
     assert_eq!(reading.steps[2].1.exit_code, Some(7));
-    assert_eq!((reading.open, reading.outcome), (None, Some((Status::Failure, Some(failure)))));
+    assert_eq!((reading.open, reading.outcome), (None, Some(outcome)));
 }
 
 #[test]

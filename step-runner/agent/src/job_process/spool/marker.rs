@@ -6,6 +6,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use step_model::time::Timestamp;
 
+/// Every marker's.
+const BEGINNING: &str = "step-runner: the log ends here:";
+
 /// Why a log ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marker {
@@ -23,9 +26,9 @@ pub enum Marker {
 impl Marker {
     fn text(&self) -> String {
         match self {
-            Self::Limit { bytes } => format!("the log ends here: it has reached its limit of {}; the job goes on", Size(*bytes)),
-            Self::Disk { why } => format!("the log ends here: it could not be written ({why}); the job goes on"),
-            Self::Died => "the log ends here: the process that ran the job died; bytes that were still in a pipe are lost".to_owned(),
+            Self::Limit { bytes } => format!("it has reached its limit of {}; the job goes on", Size(*bytes)),
+            Self::Disk { why } => format!("it could not be written ({why}); the job goes on"),
+            Self::Died => "the process that ran the job died; bytes that were still in a pipe are lost".to_owned(),
         }
     }
 
@@ -44,20 +47,33 @@ impl Marker {
     }
 
     fn row(&self) -> String {
-        format!("step-runner: {}", self.text())
+        format!("{BEGINNING} {}", self.text())
     }
 }
 
-/// Ends a log that nobody writes any more: a torn line is ended, and the marker appended, unless it is there already. Whoever is killed
-/// in here is followed by somebody who completes it.
+/// Ends a log that nobody writes any more: a torn line is ended, and the marker appended, unless it is there already,
+/// or another one. Whoever is killed
+/// in here is followed by somebody who completes it. Returns whether the log was cut
+/// before.
 /// # Errors
 /// The file cannot be read or written.
-pub fn mark(log: &mut File, framing: Framing, marker: &Marker, now: Timestamp) -> io::Result<()> {
+pub fn mark(log: &mut File, framing: Framing, marker: &Marker, now: Timestamp) -> io::Result<bool> {
     let length = log.seek(SeekFrom::End(0))?;
     log.seek(SeekFrom::Start(length.saturating_sub(1024)))?;
     let mut end = Vec::new();
     log.read_to_end(&mut end)?;
-    log.write_all(&what_is_missing(&end, marker, framing, now))
+    let is_cut = is_cut(&end, marker);
+    if !is_cut {
+        log.write_all(&what_is_missing(&end, marker, framing, now))?;
+    }
+    Ok(is_cut)
+}
+
+/// Whether the last line is another marker: there is only one.
+fn is_cut(end: &[u8], marker: &Marker) -> bool {
+    let last = end.strip_suffix(b"\n").map(|whole| &whole[memchr::memrchr(b'\n', whole).map_or(0, |before| before + 1)..]);
+    let row = last.and_then(|last| memchr::memmem::find(last, BEGINNING.as_bytes()).map(|at| &last[at..]));
+    row.is_some_and(|row| row != marker.row().as_bytes())
 }
 
 /// What makes a log that ends so one that ends with the marker.
@@ -115,7 +131,7 @@ mod tests {
             let whole = marked("a\nb", framing);
             for length in 3..whole.len() {
                 let torn = marked(&whole[..length], framing);
-                assert_eq!(torn.matches("the log ends here: the process that ran the job died").count(), 1, "{torn}");
+                assert_eq!(torn.matches("the process that ran the job died").count(), 1, "{torn}");
                 assert!(torn.ends_with("a pipe are lost\n"), "{torn}");
             }
         }

@@ -81,7 +81,7 @@ fn read_node(mut json: Json, description: &MessageDescriptor, place: &str) -> Re
 }
 
 /// A message as a node, without its children. Marks of redaction are sensitive values again.
-pub(super) fn node_of(message: StepResultMessage) -> StepResult {
+pub fn node_of(message: StepResultMessage) -> StepResult {
     let step = message.step.clone().unwrap_or_default();
     let is_sensitive = |name: &str| message.sensitive_outputs.iter().any(|output| output == name);
     let outputs = message.outputs.iter().map(|(name, output)| (Arc::from(name.as_str()), read_value(output).marked(is_sensitive(name))));

@@ -18,7 +18,12 @@ impl Redaction {
         Self { secrets, key: key.into() }
     }
 
-    pub(super) fn secrets(&self) -> &Secrets {
+    /// Takes newly known secrets into account.
+    pub fn update(&mut self, secrets: &Secrets) {
+        self.secrets = secrets.clone();
+    }
+
+    pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
