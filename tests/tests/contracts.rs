@@ -1,5 +1,5 @@
 //! Each plug's fake and its real other side, held to one contract.
 
-mod agent;
+pub mod agent;
 mod client;
 mod fake_agent;

@@ -1,6 +1,6 @@
 //! What can be typed: the commands of `step-runner`.
 
-use crate::{check, doc, new, remote, run, schema, serve, show, test};
+use crate::{check, ci, doc, new, remote, run, schema, serve, show, test};
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Runs jobs made of steps, here and now, as a fleet would.
@@ -25,6 +25,8 @@ pub enum Color {
 pub enum Command {
     /// Run a job, a payload or a step.
     Run(Box<run::RunArguments>),
+    /// Run the steps in the variable STEPS, as GitLab's runner calls it in a job.
+    Ci(ci::CiArguments),
     /// Run and look after jobs of an agent, here or elsewhere.
     Remote(remote::RemoteArguments),
     /// Read definitions and report every problem.

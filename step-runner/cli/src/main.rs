@@ -2,6 +2,7 @@
 
 mod builtins;
 mod check;
+mod ci;
 mod command_line;
 mod complain;
 mod doc;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
 fn carry_out(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Ci(arguments) => ci::run(&arguments),
         Command::Remote(arguments) => remote::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::New(arguments) => new::run(&arguments),

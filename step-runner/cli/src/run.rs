@@ -64,11 +64,18 @@ const LEFT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Why nothing ran.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let settings = Settings::read(arguments)?;
+    run_in(&settings, Place::read())
+}
+
+/// Runs what is meant, in its surroundings.
+/// # Errors
+/// Why nothing ran.
+pub fn run_in(settings: &Settings, place: Result<Place, Stop>) -> anyhow::Result<Exit> {
     let asked = Asked::default();
     let screen = || Screen::new(settings.talk > Talk::Quiet && settings.output == typed::Output::Text);
-    let mut teller = Teller::new(&settings, screen(), asked.clone());
-    let outcome = Place::read().and_then(|place| {
-        let prepared = prepare(&settings, &place, &mut teller)?;
+    let mut teller = Teller::new(settings, screen(), asked.clone());
+    let outcome = place.and_then(|place| {
+        let prepared = prepare(settings, &place, &mut teller)?;
         if settings.dry_run {
             teller.plan(&plan_text::of(&prepared.job, &prepared.root, &prepared.directories)).map_err(not_written)?;
             teller.stopped(&[], Exit::Done);
@@ -79,7 +86,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     match outcome {
         Ok(Some((prepared, place))) => {
             let mut teller = Some(teller);
-            let outcome = Execution { settings: &settings, place: &place, prepared: &prepared, asked }.carry_out(&mut teller, screen);
+            let outcome = Execution { settings, place: &place, prepared: &prepared, asked }.carry_out(&mut teller, screen);
             if let (Err(stop), Some(teller)) = (&outcome, &mut teller) {
                 teller.stopped(&stop.problems, stop.exit);
             }
@@ -335,6 +342,7 @@ impl Execution<'_> {
             run,
             exit,
             wrapped: self.prepared.job.is_wrapped.then_some(""),
+            before: if matches!(self.settings.what, settings::What::CiSteps(_)) { "failed to run steps: " } else { "" },
             faults: &late,
             way_out: self.prepared.way_out.as_deref(),
         });

@@ -5,6 +5,8 @@
 mod bench;
 #[path = "program/cases.rs"]
 mod cases;
+#[path = "program/ci.rs"]
+mod ci;
 #[path = "program/command_line.rs"]
 mod command_line;
 #[path = "program/report.rs"]

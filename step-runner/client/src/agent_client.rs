@@ -11,6 +11,7 @@ use ci_proto::agent::{InspectRequest, InspectResponse, PayloadRequest};
 use ci_proto::step_runner::{CancelRequest, CloseRequest, RunRequest, StatusRequest};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -30,6 +31,8 @@ pub struct AgentClient {
     reconnect: Duration,
     epoch: Instant,
     place: Arc<str>,
+    /// The agent has answered something: one that is gone now may come back. Before, the way to it may just be wrong.
+    has_answered: Arc<AtomicBool>,
 }
 
 /// A job as the agent received it.
@@ -55,7 +58,14 @@ impl AgentClient {
     /// Outside of a runtime of tokio.
     pub fn with_keep_alive(connector: impl Connector, interval: Option<Duration>) -> Self {
         let place = connector.place().into();
-        Self { service: Service::new(Arc::new(connector), interval), wait: WAIT, reconnect: RECONNECT, epoch: Instant::now(), place }
+        Self {
+            service: Service::new(Arc::new(connector), interval),
+            wait: WAIT,
+            reconnect: RECONNECT,
+            epoch: Instant::now(),
+            place,
+            has_answered: Arc::default(),
+        }
     }
 
     /// How long [`AgentClient::run`] waits for an agent that is not there yet. Zero: not at all.
@@ -84,8 +94,7 @@ impl AgentClient {
         let may_repeat = !request.id.is_empty();
         loop {
             let outcome = self.service.jobs.clone().run(request.clone()).await;
-            let Err(status) = outcome else { return Ok(()) };
-            let failed = failure("Run", &status);
+            let Err(failed) = self.noted("Run", outcome) else { return Ok(()) };
             let is_safe = matches!(failed, CallFailed::NotConnected { .. }) || may_repeat;
             if !(is_safe && failed.may_pass() && self.pause(&mut retry).await) {
                 return Err(failed);
@@ -191,15 +200,29 @@ impl AgentClient {
     {
         let (mut retry, mut was_lost) = (Retry::new(self.reconnect), false);
         loop {
-            let failed = match call().await {
+            let failed = match self.noted(method, call().await) {
                 Ok(response) => return Ok(response.into_inner()),
-                Err(status) => failure(method, &status),
+                Err(failed) => failed,
             };
-            was_lost |= matches!(failed, CallFailed::Lost { .. });
+            was_lost |= self.has_lost(&failed);
             if !(was_lost && failed.may_pass() && self.pause(&mut retry).await) {
                 return Err(failed);
             }
         }
+    }
+
+    /// The outcome of a call in our words, remembering that there was an answer.
+    pub(crate) fn noted<M>(&self, method: &'static str, outcome: Result<M, tonic::Status>) -> Result<M, CallFailed> {
+        let outcome = outcome.map_err(|status| failure(method, &status));
+        if matches!(outcome, Ok(_) | Err(CallFailed::Refused { .. } | CallFailed::Missing { .. })) {
+            self.has_answered.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// Whether this failure is the end of a connection to an agent that was there.
+    pub(crate) fn has_lost(&self, failed: &CallFailed) -> bool {
+        matches!(failed, CallFailed::Lost { .. }) && self.has_answered.load(Ordering::Relaxed)
     }
 
     /// Waits before the next attempt. False: there should be none.

@@ -38,8 +38,8 @@ impl LogStream {
                 Err(failed) => failed,
             };
             self.stream = None;
-            let may_come_back = self.was_connected || matches!(failed, CallFailed::Lost { .. });
-            if !(may_come_back && failed.may_pass() && self.agent.pause(&mut self.retry).await) {
+            self.was_connected |= self.agent.has_lost(&failed);
+            if !(self.was_connected && failed.may_pass() && self.agent.pause(&mut self.retry).await) {
                 return Err(failed);
             }
         }
@@ -52,7 +52,7 @@ impl LogStream {
                 let offset = i64::try_from(self.offset).unwrap_or(i64::MAX);
                 let request = FollowLogsRequest { id: self.id.clone(), offset };
                 let response = self.agent.service.jobs.clone().follow_logs(request).await;
-                let response = response.map_err(|status| failure("FollowLogs", &status))?;
+                let response = self.agent.noted("FollowLogs", response)?;
                 self.was_connected = true;
                 self.stream.insert(response.into_inner())
             }

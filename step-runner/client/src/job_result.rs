@@ -69,7 +69,7 @@ pub async fn fetch(agent: &AgentClient, id: &str) -> Result<JobResult, CallFaile
         if collected.result.message.len() > before {
             retry.has_worked();
         }
-        was_lost |= matches!(failed, CallFailed::Lost { .. });
+        was_lost |= agent.has_lost(&failed);
         if collected.begin_again(&failed) {
             continue;
         }
@@ -81,7 +81,8 @@ pub async fn fetch(agent: &AgentClient, id: &str) -> Result<JobResult, CallFaile
 
 async fn attempt(agent: &AgentClient, id: &str, collected: &mut Collected) -> Result<(), CallFailed> {
     let failed = |status: tonic::Status| failure("Result", &status);
-    let mut chunks = agent.service.agent.clone().result(collected.request(id)).await.map_err(failed)?.into_inner();
+    let response = agent.service.agent.clone().result(collected.request(id)).await;
+    let mut chunks = agent.noted("Result", response)?.into_inner();
     while let Some(chunk) = chunks.message().await.map_err(failed)? {
         collected.add(&chunk.data, chunk.revision, chunk.r#final);
     }

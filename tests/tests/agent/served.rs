@@ -89,6 +89,11 @@ impl Served {
         StepRunnerClient::new(channel).max_decoding_message_size(80 << 20).max_encoding_message_size(80 << 20)
     }
 
+    /// The connection that the other calls use.
+    pub fn calls(&self) -> StepRunnerClient<Channel> {
+        self.client()
+    }
+
     fn client(&self) -> StepRunnerClient<Channel> {
         self.client.get_or_init(|| self.connect()).clone()
     }

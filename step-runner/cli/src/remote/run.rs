@@ -245,7 +245,7 @@ impl RemoteRun<'_> {
             exit = Exit::Fault;
         }
         let wrapped = (job.is_wrapped && job.definition.is_none()).then_some(ONLY_STEP);
-        teller.end(&Ending { run: &ended_job, exit, wrapped, way_out: None, faults: &faults });
+        teller.end(&Ending { run: &ended_job, exit, wrapped, before: "", way_out: None, faults: &faults });
         Ok(exit)
     }
 }

@@ -33,6 +33,8 @@ pub struct Ending<'a> {
     pub exit: Exit,
     /// The job is one step that nobody has named: its level is not shown. What it is called in messages.
     pub wrapped: Option<&'a str>,
+    /// What the program says before why the job failed.
+    pub before: &'static str,
     /// What went wrong after the last step: the log or a result could not be written to its end.
     pub faults: &'a [String],
     /// A way out of the failure that was known before the first step.
@@ -184,7 +186,7 @@ impl<S: Surface> Teller<S> {
         }
         if let Some(message) = ending.message() {
             let failure = run.failed_step().map(|step| text.failure_of(step).map_or_else(|| circumstances(run, step), str::to_owned));
-            text.say(&words::failure(message, failure.as_deref()));
+            text.say(&words::failure(&format!("{}{message}", ending.before), failure.as_deref()));
             ending.way_out.into_iter().for_each(|hint| text.say(&words::hint(hint)));
         }
         for fault in ending.faults {

@@ -79,6 +79,7 @@ pub fn find(settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Resu
         }
         What::StandardInput => of_source(&source::standard_input()?, None, settings, place, supply)?,
         What::Invocation(text) => of_invocation(text, "job")?,
+        What::CiSteps(text) => of_steps(text, settings)?,
         What::Git { url, revision, dir } => one_step(reference::git(url, revision, dir)?, url),
         What::Oci { registry, repository, tag, dir, file } => {
             one_step(reference::oci(registry, repository, tag, dir, file)?, &format!("{registry}/{repository}:{tag}"))
@@ -228,6 +229,28 @@ fn of_invocation(text: &str, title: &str) -> Result<Job, NoJob> {
         Action::Script(_) | Action::ScriptLegacy(_) => "script".into(),
     };
     let mut job = Job::of_step(step, &title);
+    job.warnings.extend(Some(problems).filter(|problems| !problems.problems.is_empty()));
+    Ok(job)
+}
+
+/// The steps of the variable STEPS. The original does not hold them against its schema, so they need no names.
+fn of_steps(text: &str, settings: &Settings) -> Result<Job, NoJob> {
+    let wanted = (settings.level != Level::V0_12).then_some(Dialect::Functions);
+    let (steps, mut problems) = raw::read_steps(text, wanted);
+    problems.retain(|problem| problem.code != "missing-name");
+    if steps.is_empty() && problems.iter().any(Problem::is_error) {
+        problems
+            .iter_mut()
+            .for_each(|problem| problem.message = format!("reading STEPS {text:?}: unmarshalling steps: {}", problem.message));
+    }
+    let is_sound = !problems.iter().any(Problem::is_error);
+    let problems = DocumentProblems { file: "STEPS".into(), text: Some(text.into()), problems };
+    if !is_sound {
+        return Err(NoJob::Problems(vec![problems]));
+    }
+    let mut request = Job::of_step(Step::new("", Action::Script(Template::literal(""))), "").request;
+    request.steps = Arc::new(StepDocument::of_steps(raw::dialect_of_steps(text, wanted), steps));
+    let mut job = Job::new(request, "STEPS");
     job.warnings.extend(Some(problems).filter(|problems| !problems.problems.is_empty()));
     Ok(job)
 }

@@ -48,6 +48,8 @@ pub enum What {
     StandardInput,
     /// One invocation in YAML: text beginning `step:` or `func:`.
     Invocation(String),
+    /// A list of steps whose names may be missing: the variable STEPS.
+    CiSteps(String),
     Git {
         url: String,
         revision: String,
@@ -101,8 +103,19 @@ impl Settings {
     /// # Errors
     /// Everything on the command line that makes no sense.
     pub fn read(typed: &RunArguments) -> Result<Self, Stop> {
+        Self::checked(typed, what(typed))
+    }
+
+    /// The same for something that was not typed.
+    /// # Errors
+    /// As for [`Settings::read`].
+    pub fn of(typed: &RunArguments, what: What) -> Result<Self, Stop> {
+        Self::checked(typed, Ok(what))
+    }
+
+    fn checked(typed: &RunArguments, what: Result<What, Complaint>) -> Result<Self, Stop> {
         let mut problems = Problems::default();
-        let what = problems.keep(what(typed));
+        let what = problems.keep(what);
         let inputs = inputs(typed, &mut problems);
         let env = problems.pairs("--env", &typed.theirs.env);
         let variables = problems.pairs("--job", &typed.theirs.job);
