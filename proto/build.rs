@@ -6,7 +6,8 @@ use std::path::PathBuf;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=step.proto");
     println!("cargo::rerun-if-changed=agent.proto");
-    let set = protox::compile(["step.proto", "agent.proto"], ["."])?;
+    println!("cargo::rerun-if-changed=plan.proto");
+    let set = protox::compile(["step.proto", "agent.proto", "plan.proto"], ["."])?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     std::fs::write(out.join("descriptors.bin"), set.encode_to_vec())?;
     // Log bytes without a copy; maps in one order, so that the same thing is always written the same way.

@@ -7,6 +7,7 @@ pub mod definitions;
 mod frame;
 #[cfg(unix)]
 pub mod front;
+pub mod handover;
 pub mod job_directory;
 pub mod job_process;
 pub mod process;

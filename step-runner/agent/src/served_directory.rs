@@ -76,6 +76,11 @@ impl ServedDirectory {
         self.path.join(".job")
     }
 
+    /// The result of a job whose steps were handed over: a serialized `StepResult` with its values in clear. There when the job has ended.
+    pub fn result(&self) -> PathBuf {
+        self.inner().join("result")
+    }
+
     pub fn log(&self) -> PathBuf {
         self.path.join("logs")
     }

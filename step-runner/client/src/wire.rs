@@ -3,6 +3,7 @@
 pub mod definition;
 mod json;
 pub mod kept_request;
+pub mod plan;
 mod print;
 pub mod request;
 pub mod result;

@@ -21,8 +21,9 @@ pub enum Effect {
     Terminate { step: StepId },
     /// End the processes of the step. As `Terminate`.
     Kill { step: StepId },
-    /// Read both files of the step and remove them. Outcome: `Outputs`.
-    ReadOutputs { step: StepId, files: StepFiles },
+    /// Read both files of the step and remove them. `result`: what the output file holds may be a whole result (`FileContent::Result`).
+    /// Outcome: `Outputs`.
+    ReadOutputs { step: StepId, files: StepFiles, result: bool },
     /// Remove both files of the step without a look at them. No outcome.
     RemoveFiles { step: StepId, files: StepFiles },
     /// Read a definition. Outcome: `Loaded`.

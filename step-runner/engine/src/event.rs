@@ -1,7 +1,7 @@
 //! What happened.
 
 use crate::effect::{LoadId, LoadedDefinition};
-use step_model::result::{StepId, Usage};
+use step_model::result::{OwnedTree, StepId, Usage};
 
 /// Outcomes of effects, and what comes from outside. An outcome that nobody waits for is legal and ignored.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,10 +69,14 @@ pub enum SpawnFaultKind {
 }
 
 /// What was found where a step was to write a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FileContent {
     /// Empty when nothing was written.
     Bytes(Vec<u8>),
+    /// A whole result, where one was looked for: what ran in another environment.
+    Result(Box<OwnedTree>),
+    /// It was meant as a whole result, and is none. Says why.
+    NoResult(String),
     /// It cannot be read as a file: removed, a directory, a FIFO, too large, no permission. Says which.
     Unreadable(String),
 }

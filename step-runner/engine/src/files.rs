@@ -129,6 +129,11 @@ pub fn delegated_outputs(content: &[u8]) -> Result<Object, FileError> {
     Ok(outputs.iter().map(|(name, value)| (name.clone(), value.clone().marked(is_sensitive(name)))).collect())
 }
 
+/// What is said of a file that was meant as a whole result.
+pub(crate) fn not_a_result(why: &str) -> String {
+    Problem::NotAResult { why: why.to_owned() }.to_string()
+}
+
 /// The lines of a file by name; of the same name, the last counts.
 fn entries(content: &[u8]) -> Result<indexmap::IndexMap<Arc<str>, Entry<'_>>, FileError> {
     let mut entries = indexmap::IndexMap::new();

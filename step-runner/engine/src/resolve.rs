@@ -15,7 +15,7 @@ use std::sync::Arc;
 use step_model::builtin::{Builtins, UnknownBuiltin};
 use step_model::diagnostic::Problem;
 use step_model::document::raw::{self, Reading};
-use step_model::document::{Action, Body, Dialect, StepDocument};
+use step_model::document::{Action, Body, Dialect, Spec, Step, StepDocument, ValueTemplate, handover};
 use step_model::expression::Template;
 use step_model::plan::{PlannedDocument, Provenance};
 use step_model::reference::{Digest, LocalReference, StepReference};
@@ -30,10 +30,16 @@ pub struct Resolver {
     root: Arc<StepDocument>,
     dir: Arc<str>,
     builtins: Builtins,
+    /// The file whose text the root was read from, where it is a part of one.
+    file: Arc<str>,
+    /// The root runs in another environment.
+    is_inner: bool,
     definitions: BTreeMap<Location, Definition>,
     /// What each reference led to. `None`: still asked for.
     found: BTreeMap<Named, Option<Result<Location, LoadFault>>>,
     open: BTreeMap<LoadId, Open>,
+    /// Steps that may hand over steps to what each reference leads to.
+    callers: BTreeMap<Named, Vec<Giver>>,
     loads: u32,
     stand_ins: StandIns,
 }
@@ -57,6 +63,15 @@ struct Named {
 struct Open {
     named: Named,
     /// How many documents lie between the root and this one, at least.
+    depth: usize,
+}
+
+/// A step with inputs that its callee may take as steps.
+#[derive(Debug, Clone)]
+struct Giver {
+    step: Arc<Step>,
+    holder: Arc<StepDocument>,
+    dir: Arc<str>,
     depth: usize,
 }
 
@@ -102,14 +117,39 @@ pub(crate) enum Remote {
 impl Resolver {
     /// Begins with the job itself (or a definition file), whose relative references are relative to `dir`.
     pub fn start(root: Arc<StepDocument>, dir: Arc<str>, builtins: Builtins) -> (Self, Vec<Effect>) {
+        Self::begin(root, dir, "".into(), builtins, false, LoadId(0))
+    }
+
+    /// Begins with steps that are handed over: a part of `file` in `dir`. Loads are numbered from `first`.
+    pub(crate) fn start_inner(
+        root: Arc<StepDocument>,
+        dir: Arc<str>,
+        file: Arc<str>,
+        builtins: Builtins,
+        first: LoadId,
+    ) -> (Self, Vec<Effect>) {
+        Self::begin(root, dir, file, builtins, true, first)
+    }
+
+    fn begin(
+        root: Arc<StepDocument>,
+        dir: Arc<str>,
+        file: Arc<str>,
+        builtins: Builtins,
+        is_inner: bool,
+        first: LoadId,
+    ) -> (Self, Vec<Effect>) {
         let mut resolver = Self {
             root: Arc::clone(&root),
             dir: Arc::clone(&dir),
             builtins,
+            file,
+            is_inner,
             definitions: BTreeMap::new(),
             found: BTreeMap::new(),
             open: BTreeMap::new(),
-            loads: 0,
+            callers: BTreeMap::new(),
+            loads: first.0,
             stand_ins: StandIns::default(),
         };
         let effects = resolver.ask_for_references(&root, &dir, 0);
@@ -133,15 +173,36 @@ impl Resolver {
             }
         };
         let location = Location { dir: definition.dir, file: definition.file };
-        self.found.insert(named, Some(Ok(location.clone())));
+        self.found.insert(named.clone(), Some(Ok(location.clone())));
         if self.definitions.contains_key(&location) {
-            return Vec::new();
+            return self.ask_for_what_is_given(&named, &location);
         }
         let reading = raw::read(&definition.text, &location.file);
         let draft = reading.draft.clone();
         let known = Definition { reading, text: Arc::from(definition.text), digest: definition.digest, provenance: definition.provenance };
         self.definitions.insert(location.clone(), known);
-        draft.map(|document| self.ask_for_references(&document, &location.dir, depth)).unwrap_or_default()
+        let mut effects = draft.map(|document| self.ask_for_references(&document, &location.dir, depth)).unwrap_or_default();
+        effects.extend(self.ask_for_what_is_given(&named, &location));
+        effects
+    }
+
+    /// The number of the load that would be asked for next.
+    pub(crate) fn next_load(&self) -> LoadId {
+        LoadId(self.loads)
+    }
+
+    /// The references in what steps hand over to a definition that is known now.
+    fn ask_for_what_is_given(&mut self, named: &Named, location: &Location) -> Vec<Effect> {
+        let draft = self.definitions.get(location).and_then(|definition| definition.reading.draft.clone());
+        let Some(callee) = draft.filter(|callee| callee.spec.takes_steps()) else { return Vec::new() };
+        let givers = self.callers.remove(named).unwrap_or_default();
+        givers.iter().flat_map(|giver| self.ask_for_inner(giver, &callee.spec)).collect()
+    }
+
+    fn ask_for_inner(&mut self, giver: &Giver, callee: &Spec) -> Vec<Effect> {
+        let caller = handover::Caller { document: &giver.holder, is_file: false, text: None };
+        let inner = handover::read(&giver.step, callee, caller).and_then(|inner| inner.document);
+        inner.map(|inner| self.ask_for_references(&inner, &giver.dir, giver.depth + 1)).unwrap_or_default()
     }
 
     /// Whether every load has its outcome.
@@ -164,16 +225,32 @@ impl Resolver {
         Some(Failure { kind: FailureKind::BadInput, message })
     }
 
-    fn ask_for_references(&mut self, document: &StepDocument, dir: &Arc<str>, depth: usize) -> Vec<Effect> {
+    fn ask_for_references(&mut self, document: &Arc<StepDocument>, dir: &Arc<str>, depth: usize) -> Vec<Effect> {
         let Body::Sequence(sequence) = &document.definition.body else { return Vec::new() };
         if depth >= MAXIMUM_NESTING {
             return Vec::new();
         }
         let mut effects = Vec::new();
         for step in &sequence.steps {
-            let Wanted::Local(reference) = wanted(&step.action) else { continue };
+            let giver = || Giver { step: Arc::clone(step), holder: Arc::clone(document), dir: Arc::clone(dir), depth };
+            let reference = match wanted(&step.action) {
+                Wanted::Local(reference) => reference,
+                Wanted::Builtin(name) => {
+                    if let Some(callee) = self.builtins.get(name).ok().filter(|callee| callee.document.spec.takes_steps()).cloned() {
+                        effects.extend(self.ask_for_inner(&giver(), &callee.document.spec));
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
             let named = Named::from(dir, reference);
-            if self.found.contains_key(&named) {
+            if may_give_steps(step) {
+                self.callers.entry(named.clone()).or_default().push(giver());
+            }
+            if let Some(found) = self.found.get(&named) {
+                if let Some(Ok(location)) = found.clone() {
+                    effects.extend(self.ask_for_what_is_given(&named, &location));
+                }
                 continue;
             }
             let load = LoadId(self.loads);
@@ -184,6 +261,11 @@ impl Resolver {
         }
         effects
     }
+}
+
+/// Whether the step gives a list, which its callee may take unexpanded.
+fn may_give_steps(step: &Step) -> bool {
+    step.inner.is_some() || step.inputs.iter().any(|(_, value)| matches!(value, ValueTemplate::Array(_)))
 }
 
 impl Named {
@@ -249,6 +331,15 @@ impl Remote {
 /// With the way out, where there is no other place for it.
 pub(crate) fn no_builtin(fault: &UnknownBuiltin) -> String {
     format!("{fault}: {}", fault.hint)
+}
+
+/// Where steps run that were handed over, nothing is computed that names a definition: nobody there could fetch or verify it.
+pub(crate) fn dynamic_inside(source: &str) -> String {
+    format!("`{source}` is computed, and inside of another environment nothing is fetched: resolve it in an earlier step outside")
+}
+
+pub(crate) fn remote_inside(what: &Remote) -> String {
+    format!("{what}, and inside of another environment nothing is fetched: resolve it in an earlier step outside")
 }
 
 pub(crate) fn nests_too_deep() -> String {

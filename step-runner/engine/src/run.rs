@@ -2,6 +2,8 @@
 
 mod exit;
 mod frame;
+mod graft;
+mod handing_over;
 mod invocation;
 mod loading;
 mod masks;
@@ -25,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::diagnostic::Verdict;
 use step_model::document::{Spec, interface};
-use step_model::environment::Environment;
+use step_model::environment::{Environment, Scope};
 use step_model::plan::{Plan, PlannedDocument};
 use step_model::reference::Digest;
 use step_model::result::{Failure, FailureKind, Status, StepId};
@@ -167,12 +169,21 @@ impl Run {
     }
 
     fn begin_root(&mut self, planned: &Arc<PlannedDocument>, now: Now) {
-        let snapshot = self.environment.snapshot(None);
+        let handed_over = self.plan.handover.clone();
+        let scope = handed_over.as_ref().and_then(|handed_over| Scope::over(None, handed_over.enclosing_env.clone()));
+        let snapshot = self.environment.snapshot(scope.as_ref());
         self.nodes.push(Node { planned: Some(Arc::clone(planned)), ..Node::begun(sequence::kind_of(planned), snapshot, now) });
-        let inputs = invocation::with_defaults(&planned.document.spec, &Object::new());
+        let inputs = match handed_over {
+            // They are as they are: nobody declares what is handed over.
+            Some(handed_over) => {
+                handed_over.enclosing_env.values().for_each(|value| self.mask(value));
+                Ok(handed_over.inputs)
+            }
+            None => invocation::with_defaults(&planned.document.spec, &Object::new()),
+        };
         let number = self.numbers.next();
         let deadline = self.plan.timeout.map(|timeout| Deadline::after(now, timeout));
-        let frame = Frame::root(Arc::clone(planned), inputs.clone().unwrap_or_default(), number, deadline);
+        let frame = Frame { scope, ..Frame::root(Arc::clone(planned), inputs.clone().unwrap_or_default(), number, deadline) };
         self.stack.push(frame);
         self.effects.push(Effect::Started { step: StepId::ROOT });
         match inputs {

@@ -161,7 +161,7 @@ impl Performance<'_> {
                 }]
             }
             Effect::Spawn { step, process } => self.spawn(step, &process, run),
-            Effect::ReadOutputs { step, files } => vec![self.read_outputs(step, &files)],
+            Effect::ReadOutputs { step, files, .. } => vec![self.read_outputs(step, &files)],
             Effect::RemoveFiles { files, .. } => {
                 if self.is_set {
                     process::remove(&files);

@@ -136,8 +136,9 @@ impl Host {
                 Ok(()) => Event::Spawned { step },
                 Err(fault) => Event::NotSpawned { step, fault },
             }),
-            Effect::ReadOutputs { step, files } => {
+            Effect::ReadOutputs { step, files, result } => {
                 let (output, export) = step_files::take(&files, self.keep_files);
+                let output = if result { step_files::as_result(output) } else { output };
                 Some(Event::Outputs { step, output, export })
             }
             Effect::Load { load, from, reference } => self.load(load, from, reference),

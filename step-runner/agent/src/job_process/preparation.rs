@@ -2,6 +2,7 @@
 
 use crate::definitions;
 use crate::frame::{Birth, Refused};
+use crate::handover::{self, Inside};
 use crate::served_directory::ServedDirectory;
 use crate::surroundings;
 use crate::system_error;
@@ -29,7 +30,8 @@ pub struct Prepared {
     /// The files of file variables, removed when the run ends.
     pub variable_files: Vec<PathBuf>,
     plan: Plan,
-    steps: Arc<step_model::document::StepDocument>,
+    /// `None`: they were handed over, and are in the plan already.
+    steps: Option<Arc<step_model::document::StepDocument>>,
 }
 
 /// Reads the request, and makes everything in the directory that the job needs.
@@ -44,16 +46,12 @@ pub fn prepare(message: &RunRequestMessage, birth: &Birth, directory: &ServedDir
         return Err(Refused { reason: "UNSAFE_VARIABLE".into(), message, is_ours: false });
     }
     let places = places(&request, birth, directory)?;
+    if let Some(plan) = request.plan.clone() {
+        return take_in(*plan, request, places, birth, directory, builtins);
+    }
     let mut secrets = Secrets::default();
     let variables = variables::prepare(&request.variables, directory.path(), &mut secrets).map_err(no_variables)?;
-    let env: Vec<(String, String)> = own_environment();
-    let log_level = variables.values.get("CI_STEPS_LOG_LEVEL").and_then(step_model::value::Value::as_str);
-    let process_env =
-        surroundings::process_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), log_level).map_err(|fault| Refused {
-            reason: "BAD_LOG_LEVEL".into(),
-            message: format!("initializing global environment: {fault}"),
-            is_ours: false,
-        })?;
+    let process_env = process_env(variables.values.get("CI_STEPS_LOG_LEVEL").and_then(step_model::value::Value::as_str))?;
     let notes = problems.iter().map(ToString::to_string);
     let in_clear = variables.in_clear.iter().map(|name| format!("the value of `{name}` is too short to be masked"));
     let files = request.variables.iter().filter(|variable| variable.file).map(|variable| directory.path().join(&*variable.key));
@@ -61,7 +59,7 @@ pub fn prepare(message: &RunRequestMessage, birth: &Birth, directory: &ServedDir
         notes: notes.chain(in_clear).collect(),
         variable_files: files.collect(),
         secrets,
-        steps: request.steps.clone(),
+        steps: Some(request.steps.clone()),
         plan: Plan {
             process_env,
             request_env: request.env.iter().map(|(name, value)| (name.clone(), step_model::value::Value::string(value.clone()))).collect(),
@@ -77,13 +75,54 @@ pub fn prepare(message: &RunRequestMessage, birth: &Birth, directory: &ServedDir
     })
 }
 
+/// What was handed over becomes a job: its places are those of this request, and what it says of itself counts.
+fn take_in(
+    plan: Plan,
+    request: RunRequest,
+    places: Places,
+    birth: &Birth,
+    directory: &ServedDirectory,
+    builtins: &Builtins,
+) -> Result<Prepared, Refused> {
+    let level = plan.variables.get("CI_STEPS_LOG_LEVEL").and_then(step_model::value::Value::as_str).map(str::to_owned);
+    let inside = Inside { places, variables_dir: directory.path().to_path_buf(), process_env: process_env(level.as_deref())? };
+    let variable_files = plan.file_variables.keys().map(|name| directory.path().join(&**name)).collect();
+    let (plan, secrets) = handover::take_in(plan, inside).map_err(|fault| Refused {
+        reason: "MACHINE".into(),
+        message: format!("preparing environment: {fault}"),
+        is_ours: true,
+    })?;
+    // The environment of the request is that of the place, so what was handed over wins over it.
+    let env = request.env.iter().map(|(name, value)| (name.clone(), step_model::value::Value::string(value.clone())));
+    let mut request_env: std::collections::BTreeMap<_, _> = env.collect();
+    request_env.extend(plan.request_env.clone());
+    let plan = Plan {
+        request_env,
+        timeout: request.timeout.or(birth.timeout),
+        trace_parent: request.trace_parent,
+        builtins: builtins.clone(),
+        ..plan
+    };
+    Ok(Prepared { secrets, notes: Vec::new(), variable_files, plan, steps: None })
+}
+
+fn process_env(log_level: Option<&str>) -> Result<std::collections::BTreeMap<Arc<str>, step_model::value::Value>, Refused> {
+    let env: Vec<(String, String)> = own_environment();
+    surroundings::process_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), log_level).map_err(|fault| Refused {
+        reason: "BAD_LOG_LEVEL".into(),
+        message: format!("initializing global environment: {fault}"),
+        is_ours: false,
+    })
+}
+
 impl Prepared {
     /// The plan, with every reference resolved that can be before the first step. The lines are for the log.
     /// # Errors
     /// The text for `Status`, and the lines for the log: a job whose definitions cannot be loaded fails, it is not refused
     /// (original.md S 2.3).
     pub fn resolve(self) -> Result<(Plan, Vec<Line>), (String, Vec<Line>)> {
-        match definitions::resolve(self.steps, &self.plan.places.build_dir, false, &self.plan.builtins) {
+        let Some(steps) = self.steps else { return Ok((self.plan, Vec::new())) };
+        match definitions::resolve(steps, &self.plan.places.build_dir, false, &self.plan.builtins) {
             Ok((root, problems)) => Ok((Plan { root, ..self.plan }, lines(&problems))),
             Err(problems) => Err((failure_text(&problems), lines(&problems))),
         }
@@ -96,7 +135,8 @@ fn refused(message: &RunRequestMessage, problems: &[Problem]) -> Refused {
         "unsafe-id" | "unsafe-variable" | "bad-environment" | "missing-input" | "bad-timeout" | "bad-directory" => {
             code.replace('-', "_").to_uppercase()
         }
-        "limits" | "policy" | "plan" => "NOT_SUPPORTED".into(),
+        "limits" | "policy" => "NOT_SUPPORTED".into(),
+        "plan" => "BAD_PLAN".into(),
         _ => "BAD_STEPS".into(),
     };
     Refused { reason, message: request::refusal(message, problems), is_ours: false }

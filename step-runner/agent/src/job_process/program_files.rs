@@ -33,6 +33,10 @@ impl ProgramFiles {
         let inputs: serde_json::Map<_, _> = program.inputs.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect();
         let inputs = serde_json::Value::Object(inputs).to_string();
         files.create(Path::new(&*program.inputs_file), inputs.as_bytes()).map_err(|error| fault("inputs file", &error))?;
+        if let Some(handover) = &program.handover {
+            let bytes = step_client::wire::plan::encode(&handover.plan);
+            files.create(Path::new(&*handover.path), &bytes).map_err(|error| fault("handover file", &error))?;
+        }
         private().append(true).create(true).open(cleanup).map_err(|error| fault("clean-up file", &error))?;
         Ok(files)
     }

@@ -25,11 +25,12 @@ use std::fs::File;
 use std::hash::BuildHasher as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use step_client::wire::kept_request;
+use step_client::wire::result::tree_message;
 use step_engine::run::{Headline, Kind, Run, Seed};
 pub use step_model::builtin::Builtins;
 use step_model::masking::Secrets;
@@ -234,8 +235,12 @@ async fn carry_out(
         keep_files: false,
     };
     let extent = log.spool.extent();
+    let was_handed_over = plan.handover.is_some();
     match super::run(plan, settings, log, asked).await {
         Ok(Ended { run, secrets, audience, journal, .. }) => {
+            if was_handed_over && let Err(error) = keep_result(&run, directory) {
+                eprintln!("the result cannot be kept: {}", system_error::text(&error));
+            }
             if let Some(mut log) = audience {
                 log.spool.finish();
             }
@@ -250,6 +255,16 @@ async fn carry_out(
             ended_before_its_first_step(birth, Failure { kind: FailureKind::Internal, message }, secrets, directory, closed(&extent))
         }
     }
+}
+
+/// The result of what was handed over goes back in clear to whoever handed it over, and masks it again: its outputs are of use there.
+fn keep_result(run: &Run, directory: &ServedDirectory) -> std::io::Result<()> {
+    let bytes = tree_message(&run.result(), StepId::ROOT).encode_to_vec();
+    let aside = directory.inner().join(".result-new");
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    std::fs::rename(aside, directory.result())
 }
 
 fn summary(birth: &Birth, run: &Run, secrets: &Secrets) -> Summary {

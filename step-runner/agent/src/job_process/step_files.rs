@@ -6,6 +6,7 @@ use crate::system_error;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use step_client::wire::result::{self, Unreadable};
 use step_engine::effect::StepFiles;
 use step_engine::event::FileContent;
 
@@ -39,6 +40,17 @@ pub fn take(files: &StepFiles, keep: bool) -> (FileContent, FileContent) {
         remove(files);
     }
     contents
+}
+
+/// An output file as a whole result. Bytes that are none of ours stay what they are: a file with nothing but `outputs` is legal too.
+pub fn as_result(content: FileContent) -> FileContent {
+    let FileContent::Bytes(bytes) = &content else { return content };
+    let Ok(text) = std::str::from_utf8(bytes) else { return content };
+    match result::read(text) {
+        Ok(tree) => FileContent::Result(Box::new(tree)),
+        Err(fault @ Unreadable::Field { .. }) => FileContent::NoResult(fault.to_string()),
+        Err(Unreadable::Json(_) | Unreadable::NoResult(_)) => content,
+    }
 }
 
 /// Removes both files, whatever is there now. What cannot be removed goes with its directory.
@@ -145,7 +157,7 @@ mod tests {
     fn fault(path: &Path) -> String {
         match read(path) {
             FileContent::Unreadable(why) => why.replace(&*path.to_string_lossy(), "FILE"),
-            FileContent::Bytes(bytes) => panic!("it was read: {} bytes", bytes.len()),
+            other => panic!("it was read: {other:?}"),
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
     pub env: BTreeMap<Arc<str>, Value>,
     pub builtins: Builtins,
+    pub variables: BTreeMap<Arc<str>, Value>,
+    pub file_variables: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// What happened in a job.
@@ -86,6 +88,8 @@ impl Job {
             grace_period: Duration::from_secs(30),
             timeout: None,
             builtins: Builtins::default(),
+            variables: BTreeMap::new(),
+            file_variables: BTreeMap::new(),
             env: BTreeMap::from([("PATH".into(), Value::from(path))]),
         }
     }
@@ -138,6 +142,8 @@ impl Job {
             timeout: self.timeout,
             grace_period: self.grace_period,
             builtins: self.builtins.clone(),
+            variables: self.variables.clone(),
+            file_variables: self.file_variables.clone(),
             ..Plan::of(root, places)
         }
     }
@@ -155,12 +161,25 @@ impl Job {
     }
 
     /// Runs the job; `react` hears what is written and may ask for the end.
-    pub fn run_with(&self, mut react: impl FnMut(&str, &[u8], &mpsc::UnboundedSender<Ask>) -> io::Result<()> + Send + 'static) -> Outcome {
+    pub fn run_with(&self, react: impl FnMut(&str, &[u8], &mpsc::UnboundedSender<Ask>) -> io::Result<()> + Send + 'static) -> Outcome {
+        self.run_plan_with(self.plan(), react)
+    }
+
+    /// Runs a plan that came from elsewhere.
+    pub fn run_plan(&self, plan: Plan) -> Outcome {
+        self.run_plan_with(plan, |_, _, _| Ok(()))
+    }
+
+    fn run_plan_with(
+        &self,
+        plan: Plan,
+        mut react: impl FnMut(&str, &[u8], &mpsc::UnboundedSender<Ask>) -> io::Result<()> + Send + 'static,
+    ) -> Outcome {
         let (asks, receiver) = mpsc::unbounded_channel();
         let log = Arc::new(Mutex::new(Log::default()));
         let react: React = Box::new(move |name, bytes| react(name, bytes, &asks));
         let recorder = Recorder { log: Arc::clone(&log), names: BTreeMap::new(), react };
-        let ended = runtime().block_on(job_process::run(self.plan(), self.settings.clone(), recorder, receiver)).unwrap();
+        let ended = runtime().block_on(job_process::run(plan, self.settings.clone(), recorder, receiver)).unwrap();
         let message = ended.run.failure().map(|failure| failure.message.clone()).unwrap_or_default();
         let message = message.replace(self.directory.path().canonicalize().unwrap().to_str().unwrap(), "/T");
         let log = log.lock().unwrap().clone();

@@ -5,7 +5,6 @@
 mod clear;
 mod masked;
 mod message;
-mod owned;
 mod read;
 mod read_message;
 mod redaction;
@@ -17,9 +16,9 @@ pub use super::print::Format;
 pub use clear::clear_json;
 pub use masked::{redacted_env, redacted_message};
 pub use message::{message_of, tree_message};
-pub use owned::OwnedTree;
 pub use read::{Unreadable, node_of, read};
 pub(crate) use read::{failure_kind, status, timestamp};
 pub use read_message::read_message;
 pub use redaction::Redaction;
+pub use step_model::result::OwnedTree;
 pub use write::{Writing, write};

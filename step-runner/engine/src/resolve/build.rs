@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use step_model::builtin::Builtins;
 use step_model::diagnostic::{Problem, Verdict};
-use step_model::document::{Action, Body, Spec, Step, StepDocument, interface};
+use step_model::document::raw::{Conditional, problems_unless_template};
+use step_model::document::{Action, Body, Spec, Step, StepDocument, handover, interface};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::LocalReference;
 
@@ -70,21 +71,36 @@ impl<'a> Builder<'a> {
     }
 
     fn root(&mut self) -> Built {
-        let root = PlannedDocument::of_job(Arc::clone(&self.resolver.root), Arc::clone(&self.resolver.dir));
+        let resolver = self.resolver;
+        let root = PlannedDocument {
+            file: Arc::clone(&resolver.file),
+            ..PlannedDocument::of_job(Arc::clone(&resolver.root), Arc::clone(&resolver.dir))
+        };
         if let Some(missing) = super::missing_input(&self.resolver.root) {
             self.say(None, Problem::error("missing-input", missing.to_string(), None));
         }
-        self.finish(root, None, false)
+        let built = self.finish(root, None, false, &[]);
+        if resolver.is_inner {
+            self.refuse_computed_references(&built.document, None);
+        }
+        built
     }
 
     /// Finds a target for every step. `changeable`: a step that runs earlier may rewrite what is here.
-    fn finish(&mut self, mut planned: PlannedDocument, location: Option<&Location>, changeable: bool) -> Built {
+    fn finish(
+        &mut self,
+        mut planned: PlannedDocument,
+        location: Option<&Location>,
+        changeable: bool,
+        conditional: &[Conditional],
+    ) -> Built {
         let document = Arc::clone(&planned.document);
         let Body::Sequence(sequence) = &document.definition.body else {
             return Built { document: Arc::new(planned), height: 0 };
         };
         let mut height = 0;
         for (index, step) in sequence.steps.iter().enumerate() {
+            let is_changeable_itself = changeable;
             let changeable = changeable || index > 0;
             if let Some(stand_in) = self.resolver.stand_ins.of(&self.names, step) {
                 let target = self.stand_in(step, &stand_in, &planned, location);
@@ -97,9 +113,22 @@ impl<'a> Builder<'a> {
             let target = match wanted(&step.action) {
                 Wanted::Script | Wanted::ScriptLegacy => Target::Script,
                 Wanted::Dynamic(_) | Wanted::Remote(_) => Target::Hole { seen: None },
-                Wanted::Builtin(name) => self.builtin((index, step), name, &planned, location, changeable),
+                Wanted::Builtin(name) => match self.resolver.builtins.get(name).cloned() {
+                    Err(_) => Target::Hole { seen: None },
+                    Ok(callee) => {
+                        let verdict = |problem: Problem| problem;
+                        self.check_inputs((index, step), &callee.document.spec, &planned, location, conditional, verdict);
+                        let given = self.given((index, step), &callee.document.spec, &mut planned, location, is_changeable_itself);
+                        height = height.max(given);
+                        Target::Document(callee)
+                    }
+                },
                 Wanted::Local(reference) => {
-                    let seen = self.local((index, step), reference, &planned, location, changeable);
+                    let seen = self.local((index, step), reference, &planned, location, changeable, conditional);
+                    if let Some(callee) = seen.as_ref().map(|built| Arc::clone(&built.document)) {
+                        let given = self.given((index, step), &callee.document.spec, &mut planned, location, changeable);
+                        height = height.max(given);
+                    }
                     height = height.max(seen.as_ref().map_or(0, |built| built.height));
                     match seen {
                         Some(built) if !changeable => Target::Document(built.document),
@@ -143,7 +172,11 @@ impl<'a> Builder<'a> {
             Target::Script | Target::Hole { seen: None } => None,
         };
         let callees: Vec<_> = planned.targets.iter().map(callee).collect();
-        let specs: Vec<_> = callees.iter().map(|callee| callee.as_ref().map(|document| &document.spec)).collect();
+        // Where what is handed over says its outputs, these are what is read.
+        let from_outside: Vec<_> =
+            sequence.steps.iter().zip(&callees).map(|(step, callee)| handover::seen_from_outside(step, &callee.as_ref()?.spec)).collect();
+        let specs: Vec<_> =
+            from_outside.iter().zip(&callees).map(|(seen, callee)| seen.as_ref().or(callee.as_ref().map(|callee| &callee.spec))).collect();
         let text = location.and_then(|location| self.resolver.definitions.get(location)).map(|definition| &*definition.text);
         // What is seen of a step that has another one before it may still change, so nothing is certain there.
         let oddity = if changeable { Verdict::Warning } else { oddity(planned) };
@@ -152,20 +185,47 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A step of the program itself. That there is none of the name has been told.
-    fn builtin(
+    /// What a step hands over to a callee with this spec is planned as a document of its own. Returns its levels of steps.
+    fn given(
         &mut self,
-        step: (usize, &Step),
-        name: &str,
-        caller: &PlannedDocument,
+        (index, step): (usize, &Step),
+        callee: &Spec,
+        caller: &mut PlannedDocument,
         location: Option<&Location>,
         changeable: bool,
-    ) -> Target {
-        let Ok(planned) = self.resolver.builtins.get(name).cloned() else { return Target::Hole { seen: None } };
+    ) -> usize {
+        let definition = location.and_then(|location| self.resolver.definitions.get(location));
+        let text = definition.map(|definition| &*definition.text);
+        let holder = handover::Caller { document: &caller.document, is_file: !caller.file.is_empty(), text };
+        let Some(inner) = handover::read(step, callee, holder) else { return 0 };
         let severity = if changeable { Verdict::Warning } else { Verdict::Error };
-        let verdict = |problem: Problem| Problem { verdict: problem.verdict.min(severity), ..problem };
-        self.check_inputs(step, &planned.document.spec, caller, location, verdict);
-        Target::Document(planned)
+        let is_known = |problem: &Problem| definition.is_some_and(|definition| definition.reading.problems.contains(problem));
+        for problem in inner.problems.into_iter().filter(|problem| !is_known(problem)) {
+            self.say(location, Problem { verdict: problem.verdict.min(severity), ..problem });
+        }
+        let Some(document) = inner.document else { return 0 };
+        let planned = PlannedDocument { file: Arc::clone(&caller.file), ..PlannedDocument::of_job(document, Arc::clone(&caller.dir)) };
+        self.names.push(Arc::clone(&step.name));
+        // What runs before the step may change what is read for it.
+        let built = self.finish(planned, location, changeable || index > 0, &inner.conditional);
+        self.refuse_computed_references(&built.document, location);
+        self.names.pop();
+        caller.handovers.insert(index, built.document);
+        built.height
+    }
+
+    /// Nothing is fetched where inner steps run, so what they refer to must be known outside.
+    fn refuse_computed_references(&mut self, inner: &PlannedDocument, location: Option<&Location>) {
+        let Body::Sequence(sequence) = &inner.document.definition.body else { return };
+        for (step, target) in sequence.steps.iter().zip(&inner.targets) {
+            if let Wanted::Dynamic(template) = wanted(&step.action) {
+                let message = in_step(step, &super::dynamic_inside(template.source()));
+                self.say(location, Problem::error("dynamic-inside", message, step.place.clone()));
+            }
+            if let Target::Document(planned) = target {
+                self.refuse_computed_references(planned, None);
+            }
+        }
     }
 
     /// The definition that a step refers to, if it is there and fits.
@@ -176,6 +236,7 @@ impl<'a> Builder<'a> {
         caller: &PlannedDocument,
         caller_location: Option<&Location>,
         changeable: bool,
+        conditional: &[Conditional],
     ) -> Option<Built> {
         let named = Named::from(&caller.dir, reference);
         let location = match self.resolver.found.get(&named)?.as_ref()? {
@@ -196,7 +257,7 @@ impl<'a> Builder<'a> {
         let verdict = |problem: Problem| Problem { verdict: problem.verdict.min(severity), ..problem };
         let resolver = self.resolver;
         if let Some(callee) = resolver.definitions.get(&location).and_then(|definition| definition.reading.draft.as_ref()) {
-            self.check_inputs((index, step), &callee.spec, caller, caller_location, verdict);
+            self.check_inputs((index, step), &callee.spec, caller, caller_location, conditional, verdict);
         }
         self.names.push(Arc::clone(&step.name));
         let built = self.definition(&location, changeable);
@@ -217,11 +278,12 @@ impl<'a> Builder<'a> {
         callee: &Spec,
         caller: &PlannedDocument,
         caller_location: Option<&Location>,
+        conditional: &[Conditional],
         verdict: impl Fn(Problem) -> Problem,
     ) {
         let definition = caller_location.and_then(|location| self.resolver.definitions.get(location));
         let text = definition.map(|definition| &*definition.text);
-        let conditional = definition.into_iter().flat_map(|caller| caller.reading.problems_unless_template(index, callee)).cloned();
+        let conditional = problems_unless_template(conditional, index, callee).cloned();
         for problem in interface::check(step, callee, oddity(caller), text).into_iter().chain(conditional).map(verdict) {
             if problem.is_error() {
                 let prefix = if problem.code == "missing-input" { "failed to parse spec definition: " } else { "" };
@@ -264,7 +326,7 @@ impl<'a> Builder<'a> {
                 ..PlannedDocument::of_job(Arc::clone(document), Arc::clone(&location.dir))
             };
             self.path.push(location.clone());
-            let built = self.finish(planned, Some(location), changeable);
+            let built = self.finish(planned, Some(location), changeable, &definition.reading.conditional);
             self.path.pop();
             built
         });

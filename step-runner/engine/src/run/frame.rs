@@ -1,7 +1,8 @@
 //! One level of what is being done right now: the frames from the root to the step that runs are the whole live state of a job.
 
 use crate::effect::{LoadId, StepFiles};
-use crate::run::invocation::Invocation;
+use crate::resolve::Resolver;
+use crate::run::invocation::{Checked, Invocation};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Body, Sequence, When};
@@ -82,8 +83,10 @@ pub(super) enum Phase {
     Preparing(Option<Box<Invocation>>),
     /// The process of the innermost frame.
     Process(Process),
-    /// The files of the innermost frame, whose process has ended well.
-    Reading,
+    /// What a step of the innermost frame hands over is being resolved.
+    HandingOver(Box<HandingOver>),
+    /// The files of the innermost frame, whose process has ended: well, unless a whole result was asked for.
+    Reading(Option<Failure>),
     /// The root has ended.
     Finished,
 }
@@ -96,6 +99,15 @@ pub(super) struct Loading {
     /// What was there at plan time.
     pub seen: Option<Arc<PlannedDocument>>,
     pub dynamic: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct HandingOver {
+    pub resolver: Resolver,
+    /// What has passed its checks.
+    pub checked: Checked,
+    /// The problems of what is handed over were told before the run.
+    pub is_told: bool,
 }
 
 /// A process that was asked for and has no outcome yet.

@@ -48,6 +48,7 @@ pub(super) struct Invocation {
 }
 
 /// An invocation, and whether it made the files of its caller necessary.
+#[derive(Debug)]
 pub(super) struct Checked {
     pub invocation: Invocation,
     pub names_files_of_caller: bool,

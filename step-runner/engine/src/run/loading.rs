@@ -30,6 +30,12 @@ impl Run {
             }
             (Wanted::Local(reference), Some(Target::Hole { seen })) => self.load(index, reference.clone(), seen, false),
             (Wanted::Local(reference), _) => self.load(index, reference.clone(), None, false),
+            (Wanted::Dynamic(template), _) if self.plan.handover.is_some() => {
+                self.fail_to_load(step, FailureKind::BadInput, &resolve::dynamic_inside(template.source()));
+            }
+            (Wanted::Remote(what), _) if self.plan.handover.is_some() => {
+                self.fail_to_load(step, FailureKind::BadInput, &resolve::remote_inside(&what));
+            }
             (Wanted::Dynamic(template), _) => match self.reference(template) {
                 Ok(reference) => self.follow(index, step, &reference, now),
                 Err(why) => self.fail_to_load(step, FailureKind::BadInput, &why),
@@ -87,6 +93,12 @@ impl Run {
     }
 
     pub(super) fn on_loaded(&mut self, load: LoadId, outcome: Result<LoadedDefinition, LoadFault>, now: Now) {
+        if let Phase::HandingOver(handing_over) = &mut self.phase {
+            let effects = handing_over.resolver.on_loaded(load, outcome);
+            self.loads = handing_over.resolver.next_load().0;
+            self.effects.extend(effects);
+            return self.hand_over_if_resolved(now);
+        }
         let waited_for = matches!(&self.phase, Phase::Loading(loading) if loading.load == load);
         if !waited_for {
             return;
@@ -157,7 +169,7 @@ impl Run {
         match self.check_invocation(self.innermost(), step, callee, file_number) {
             Ok(mut checked) => {
                 checked.invocation.through_dynamic = dynamic;
-                self.enter(checked.invocation, checked.names_files_of_caller, now);
+                self.hand_over_or_enter(checked, now);
             }
             Err(error) => self.fail_to_load(step, FailureKind::BadInput, &error.to_string()),
         }

@@ -1,12 +1,12 @@
 //! One node of the result tree as it is kept: what is large is shared with documents, scopes and other nodes.
 
 use crate::event::Exit;
-use crate::run::Kind;
+use crate::run::{Kind, graft};
 use std::sync::Arc;
 use step_model::document::Step;
 use step_model::environment::Snapshot;
 use step_model::plan::PlannedDocument;
-use step_model::result::{Failure, Status, StepId, Usage};
+use step_model::result::{Failure, Status, StepId, StepResult, Usage};
 use step_model::time::{Now, Timestamp};
 use step_model::value::{Object, Value};
 
@@ -36,6 +36,10 @@ pub(super) struct Node {
     pub end: Option<Timestamp>,
     pub failure: Option<Box<Failure>>,
     pub allowed_to_fail: bool,
+    /// What the step left out of the results below it.
+    pub filtered: Option<Arc<str>>,
+    /// The node is one of a result that came back from another environment: this is all of it.
+    pub grafted: Option<Box<StepResult>>,
 }
 
 /// The command of a node.
@@ -72,14 +76,23 @@ impl Node {
             end: None,
             failure: None,
             allowed_to_fail: false,
+            filtered: None,
+            grafted: None,
         }
     }
 
     pub fn name(&self) -> Arc<str> {
-        self.step.as_ref().map_or_else(|| Arc::from(""), |step| Arc::clone(&step.name))
+        match (&self.grafted, &self.step) {
+            (Some(grafted), _) => Arc::clone(&grafted.name),
+            (None, Some(step)) => Arc::clone(&step.name),
+            (None, None) => Arc::from(""),
+        }
     }
 
     pub fn exit(&self) -> Option<Exit> {
-        self.exec.as_ref()?.exit
+        match &self.grafted {
+            Some(grafted) => graft::exit_of(grafted),
+            None => self.exec.as_ref()?.exit,
+        }
     }
 }

@@ -139,23 +139,34 @@ impl Run {
             exec.exit = Some(exit);
             exec.usage = Some(usage);
         }
-        if failure.is_some() {
+        let frame = self.innermost_mut();
+        let result = frame.planned.as_ref().is_some_and(|planned| planned.document.spec.outputs == Outputs::Delegate);
+        if failure.is_some() && !(result && frame.files.made) {
             return self.end_step(failure, now);
         }
-        let frame = self.innermost_mut();
         if frame.files.made {
             frame.files.made = false;
             let files = self.files_of_innermost();
-            self.effects.push(Effect::ReadOutputs { step, files });
-            self.phase = Phase::Reading;
+            self.effects.push(Effect::ReadOutputs { step, files, result });
+            self.phase = Phase::Reading(failure);
             return;
         }
         self.read(step, &FileContent::Bytes(Vec::new()), &FileContent::Bytes(Vec::new()), now);
     }
 
     pub(super) fn on_outputs(&mut self, step: StepId, output: &FileContent, export: &FileContent, now: Now) {
-        if matches!(self.phase, Phase::Reading) && self.innermost().id == step {
-            self.read(step, output, export, now);
+        let Phase::Reading(failure) = &self.phase else { return };
+        if self.innermost().id != step {
+            return;
+        }
+        let failure = failure.clone();
+        let failure = match output {
+            FileContent::Result(tree) => self.graft(step, tree, failure, now),
+            _ => failure,
+        };
+        match failure {
+            None => self.read(step, output, export, now),
+            failure => self.end_step(failure, now),
         }
     }
 
@@ -167,7 +178,9 @@ impl Run {
         for value in outputs.values() {
             self.mask(value);
         }
-        self.nodes[step.0 as usize].outputs = (!outputs.is_empty()).then(|| Arc::new(outputs));
+        if !matches!(output, FileContent::Result(_)) {
+            self.nodes[step.0 as usize].outputs = (!outputs.is_empty()).then(|| Arc::new(outputs));
+        }
         match self.exports_of(export) {
             Ok(exports) => {
                 for (name, value) in &exports {
@@ -192,6 +205,9 @@ impl Run {
         };
         match (content, &planned.document.spec.outputs) {
             (FileContent::Unreadable(why), _) => Err(fault(why.clone())),
+            (FileContent::NoResult(why), _) => Err(format!("output file: {}", files::not_a_result(why))),
+            // It has been grafted.
+            (FileContent::Result(_), _) => Ok(Object::new()),
             (FileContent::Bytes(bytes), Outputs::Declared(declared)) => {
                 files::outputs(bytes, declared).map_err(|error| fault(error.text(self.debug)))
             }
@@ -205,6 +221,7 @@ impl Run {
         let fault = |why: String| format!("export file: read env file: {why}");
         match content {
             FileContent::Unreadable(why) => Err(fault(why.clone())),
+            FileContent::Result(_) | FileContent::NoResult(_) => Err(fault("it is a result".into())),
             FileContent::Bytes(bytes) => files::exports(bytes).map_err(|error| fault(error.text(self.debug))),
         }
     }

@@ -174,11 +174,16 @@ impl Run {
             inputs: invocation.given.clone(),
             ..Node::begun(kind, given, now)
         });
+        self.link(parent, id);
+        id
+    }
+
+    /// Puts a new node behind the other children of its parent.
+    pub(super) fn link(&mut self, parent: StepId, id: StepId) {
         match self.nodes[parent.0 as usize].last_child.replace(id) {
             Some(sibling) => self.nodes[sibling.0 as usize].next_sibling = Some(id),
             None => self.nodes[parent.0 as usize].first_child = Some(id),
         }
-        id
     }
 
     /// The innermost sequence has no more steps to run.
@@ -238,6 +243,9 @@ impl Run {
                 Err(_) if failed => {}
                 Err(error) => return Err(format!("outputs: expand \"{name}\": {error}")),
             }
+        }
+        if frame.id == StepId::ROOT && self.plan.handover.is_some() {
+            return Ok(written);
         }
         let mut faults = Vec::new();
         let mut outputs = Object::with_capacity(spec.len());

@@ -52,7 +52,13 @@ impl Run {
                 self.effects.push(Effect::Terminate { step });
             }
             // Asked already; or its work is done, and the files are being read.
-            Phase::Process(_) | Phase::Reading | Phase::Loading(_) | Phase::Preparing(_) | Phase::Ready | Phase::Finished => {}
+            Phase::Process(_)
+            | Phase::Reading(_)
+            | Phase::Loading(_)
+            | Phase::HandingOver(_)
+            | Phase::Preparing(_)
+            | Phase::Ready
+            | Phase::Finished => {}
         }
     }
 
@@ -63,9 +69,9 @@ impl Run {
         let last = frame.next.wrapping_sub(1);
         let last_when = frame.sequence().and_then(|sequence| Some(sequence.steps.get(last)?.when));
         let goes_on = match &self.phase {
-            Phase::Loading(_) | Phase::Preparing(Some(_)) => last_when.is_some_and(|when| frame.admits(when)),
+            Phase::Loading(_) | Phase::HandingOver(_) | Phase::Preparing(Some(_)) => last_when.is_some_and(|when| frame.admits(when)),
             Phase::Preparing(None) => stop.spares_always(),
-            Phase::Process(_) | Phase::Reading | Phase::Ready | Phase::Finished => true,
+            Phase::Process(_) | Phase::Reading(_) | Phase::Ready | Phase::Finished => true,
         };
         if goes_on {
             return;

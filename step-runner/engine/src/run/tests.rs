@@ -12,6 +12,7 @@ mod checks;
 mod environment;
 mod execution;
 mod files;
+mod handovers;
 mod holes;
 mod results;
 mod secrets;

@@ -2,7 +2,7 @@
 
 use crate::event::Exit;
 use crate::run::node::Node;
-use crate::run::{Headline, ResultView};
+use crate::run::{Headline, ResultView, graft};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::Dialect;
@@ -15,6 +15,9 @@ impl ResultTree for ResultView<'_> {
     /// There is no such node: ids come from effects, from [`ResultTree::children`], or are the root's.
     fn node(&self, id: StepId) -> StepResult {
         let node = self.find(id);
+        if let Some(grafted) = &node.grafted {
+            return (**grafted).clone();
+        }
         let values = |snapshot| self.run.environment.values_at(snapshot);
         StepResult {
             given_env: values(&node.given),
@@ -38,6 +41,9 @@ impl<'a> ResultView<'a> {
     /// There is no such node.
     pub fn node_without_environments(&self, id: StepId) -> StepResult {
         let node = self.find(id);
+        if let Some(grafted) = &node.grafted {
+            return StepResult { given_env: BTreeMap::new(), env: BTreeMap::new(), ..(**grafted).clone() };
+        }
         let planned = node.planned.as_ref();
         StepResult {
             name: node.name(),
@@ -64,7 +70,7 @@ impl<'a> ResultView<'a> {
             allowed_to_fail: node.allowed_to_fail,
             sensitive_outputs: sensitive_names(node.outputs.as_ref()),
             trace: Some(self.run.trace_of(id)),
-            filtered: None,
+            filtered: node.filtered.clone(),
         }
     }
 
@@ -89,9 +95,20 @@ impl<'a> ResultView<'a> {
     /// There is no such node.
     pub fn given_changes(&self, id: StepId, base: Option<StepId>) -> Difference {
         let given = &self.find(id).given;
+        let is_grafted = |id: StepId| self.find(id).grafted.is_some();
         match base {
+            Some(base) if is_grafted(id) || is_grafted(base) => graft::difference(&self.given(base), &self.given(id)),
+            None if is_grafted(id) => graft::difference(&BTreeMap::new(), &self.given(id)),
             Some(base) => self.run.environment.difference(&self.find(base).given, given),
             None => Difference { set: self.run.environment.values_at(given), gone: Vec::new() },
+        }
+    }
+
+    fn given(&self, id: StepId) -> BTreeMap<Arc<str>, Value> {
+        let node = self.find(id);
+        match &node.grafted {
+            Some(grafted) => grafted.given_env.clone(),
+            None => self.run.environment.values_at(&node.given),
         }
     }
 
@@ -100,6 +117,9 @@ impl<'a> ResultView<'a> {
     /// There is no such node.
     pub fn applied_changes(&self, id: StepId) -> Option<Difference> {
         let node = self.find(id);
+        if let Some(grafted) = &node.grafted {
+            return Some(graft::difference(&grafted.given_env, &grafted.env));
+        }
         Some(self.run.environment.difference(&node.given, node.applied.as_ref()?))
     }
 
@@ -108,6 +128,9 @@ impl<'a> ResultView<'a> {
     /// There is no such node.
     pub fn headline(&self, id: StepId) -> Headline {
         let node = self.find(id);
+        if let Some(grafted) = &node.grafted {
+            return graft::headline(node, grafted);
+        }
         Headline {
             name: node.name(),
             parent: (id != StepId::ROOT).then_some(node.parent),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use step_model::document::Outputs;
 use step_model::reference::Digest;
-use step_model::result::{ResultTree, StepId, Usage};
+use step_model::result::{Failure, FailureKind, OwnedTree, ResultTree, Status, StepId, StepResult, Usage};
 use step_model::time::{Deadline, Now, Timestamp};
 
 /// Milliseconds since the start.
@@ -273,11 +273,59 @@ fn output(dice: &mut Dice, declared: Option<Outputs>) -> FileContent {
     let text = match (dice.below(40), declared) {
         (0, _) => "oops",
         (1, _) => return FileContent::Unreadable("is a directory".into()),
+        (10..=25, Some(Outputs::Delegate)) => return FileContent::Result(Box::new(result(dice))),
+        (2, Some(Outputs::Delegate)) => return FileContent::NoResult("it is none".into()),
         (_, Some(Outputs::Delegate)) => "{\"outputs\":{\"o\":\"whole\"},\"sensitiveOutputs\":[\"o\"]}",
         (_, Some(Outputs::Declared(declared))) if !declared.is_empty() => "{\"name\":\"o\",\"value\":\"born-secret\"}\n",
         _ => "",
     };
     FileContent::Bytes(text.into())
+}
+
+/// What another environment says, true or not.
+fn result(dice: &mut Dice) -> OwnedTree {
+    let mut tree = OwnedTree::of(result_node(dice, ""));
+    let mut parents = vec![StepId::ROOT];
+    for _ in 0..dice.below(6) {
+        #[expect(clippy::cast_possible_truncation, reason = "a handful")]
+        let parent = parents[dice.below(parents.len() as u64) as usize];
+        let node = result_node(dice, "inner");
+        parents.extend(tree.add(parent, node));
+    }
+    if dice.percent(3) {
+        (0..70).fold(StepId::ROOT, |parent, _| tree.add(parent, result_node(dice, "deep")).unwrap_or(parent));
+    }
+    tree
+}
+
+fn result_node(dice: &mut Dice, name: &str) -> StepResult {
+    let statuses =
+        [Status::Success, Status::Success, Status::Success, Status::Failure, Status::Running, Status::Cancelled, Status::Unspecified];
+    let status = statuses[usize::try_from(dice.below(7)).unwrap_or(0)];
+    let failure =
+        dice.percent(40).then(|| Failure { kind: FailureKind::StepFailure, message: "step \"inner\": exec: exit status 1".into() });
+    StepResult {
+        name: name.into(),
+        step: None,
+        document: None,
+        inputs: Vec::new(),
+        given_env: BTreeMap::new(),
+        env: BTreeMap::new(),
+        status,
+        outputs: vec![("o".into(), "came-back".into())],
+        exports: Vec::new(),
+        exec: None,
+        start: None,
+        end: dice.percent(50).then(|| Timestamp::from_nanoseconds(5)),
+        usage: None,
+        digest: None,
+        provenance: None,
+        failure,
+        allowed_to_fail: dice.percent(10),
+        sensitive_outputs: if dice.percent(30) { vec!["o".into()] } else { Vec::new() },
+        trace: None,
+        filtered: None,
+    }
 }
 
 fn export(dice: &mut Dice) -> FileContent {

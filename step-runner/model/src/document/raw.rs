@@ -55,10 +55,15 @@ pub struct Conditional {
 impl Reading {
     /// The problems of a step's inputs that hold now that its callee is known.
     pub fn problems_unless_template<'r>(&'r self, step: usize, callee: &'r Spec) -> impl Iterator<Item = &'r Problem> {
-        let is_template = |name: &str| callee.inputs.iter().any(|(input, declared)| **input == *name && declared.template);
-        let holds = move |conditional: &&Conditional| conditional.step == step && !is_template(&conditional.input);
-        self.conditional.iter().filter(holds).map(|conditional| &conditional.problem)
+        problems_unless_template(&self.conditional, step, callee)
     }
+}
+
+/// As [`Reading::problems_unless_template`], also of steps that are handed over.
+pub fn problems_unless_template<'r>(conditional: &'r [Conditional], step: usize, callee: &'r Spec) -> impl Iterator<Item = &'r Problem> {
+    let is_template = |name: &str| callee.inputs.iter().any(|(input, declared)| **input == *name && declared.template);
+    let holds = move |conditional: &&Conditional| conditional.step == step && !is_template(&conditional.input);
+    conditional.iter().filter(holds).map(|conditional| &conditional.problem)
 }
 
 /// Reads a definition file: two YAML documents. The file's name (or path) decides the dialect, with the rule of original.md 0.1.

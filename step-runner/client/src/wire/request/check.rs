@@ -1,13 +1,14 @@
 //! A run request as a message, checked: nothing that could leave the job's directory, and a definition that can be read.
 
 use super::{Finding, Segment};
-use crate::wire::definition;
+use crate::wire::{definition, plan};
 use ci_proto::step_runner::{JobStep, JobSteps, RunRequest as RunRequestMessage, job_step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, StepDocument, When, raw};
+use step_model::plan::Plan;
 use step_model::request::{RunRequest, Variable};
 use step_model::trace::{NotATraceContext, TraceContext};
 
@@ -47,6 +48,7 @@ impl Checker {
         self.variables(&job.variables);
         self.directory(&["workDir".into()], &message.work_dir);
         self.directory(&["job".into(), "buildDir".into()], &job.build_dir);
+        let plan = self.plan(message);
         let steps = self.steps(message, default)?;
         Some(RunRequest {
             id: message.id.as_str().into(),
@@ -57,7 +59,7 @@ impl Checker {
             steps,
             timeout,
             trace_parent,
-            plan: None,
+            plan,
         })
     }
 
@@ -69,8 +71,19 @@ impl Checker {
         if !message.policy.is_empty() {
             self.error(&["policy".into()], "policy", "the request carries a policy, and policies cannot be applied here yet".into());
         }
-        if !message.plan.is_empty() {
-            self.error(&["plan".into()], "plan", "the request carries a resolved plan, and plans cannot be taken over here yet".into());
+    }
+
+    /// What was handed over. A plan that cannot be read is an error: to run nothing would look like success.
+    fn plan(&mut self, message: &RunRequestMessage) -> Option<Box<Plan>> {
+        if message.plan.is_empty() {
+            return None;
+        }
+        match plan::decode(&message.plan) {
+            Ok(plan) => Some(Box::new(plan)),
+            Err(fault) => {
+                self.error(&["plan".into()], "plan", fault.to_string());
+                None
+            }
         }
     }
 
@@ -132,7 +145,12 @@ impl Checker {
                 return None;
             }
             Some(job) => return self.job_steps(job),
-            None if message.steps.is_empty() && !message.plan.is_empty() => return None,
+            // The steps are in the plan.
+            None if message.steps.is_empty() && !message.plan.is_empty() => return Some(Arc::new(StepDocument::of_steps(default, []))),
+            None if !message.plan.is_empty() => {
+                self.error(&path, "two-steps", "only one of `steps` and `plan` may be given".into());
+                return None;
+            }
             None => {}
         }
         let reading = raw::read_job(&message.steps, default);

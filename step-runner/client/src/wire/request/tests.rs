@@ -140,7 +140,7 @@ fn what_cannot_be_done_is_refused_and_not_left_out() {
         [r#"line 1, column 71: the request carries a policy, and policies cannot be applied here yet"#]
     );
     let plan = refused(r#"{"plan": "e30="}"#);
-    assert_eq!(plan, ["line 1, column 10: the request carries a resolved plan, and plans cannot be taken over here yet"]);
+    assert_eq!(plan, ["line 1, column 10: the plan is damaged: it is no message of this kind"]);
     assert!(refused(&format!(r#"{{"steps": "{STEPS}", "jobSteps": {{}}}}"#))[0].contains("only one of `steps` and `jobSteps`"));
 }
 
