@@ -1,10 +1,8 @@
 //! Real components for tests: collectors, browsers, engines. Each is a script in `tests/kit` that installs what it needs and says how it is
 //! reached. Where that is not possible a test is skipped, and `./test` counts it as skipped.
 
-use crate::repository;
+use crate::{repository, skipped};
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,7 +44,7 @@ impl Drop for Component {
 pub fn run(name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
     let output = command(name, arguments, env).output().ok()?;
     if !output.status.success() {
-        skip(&format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        skipped::because(&format!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim()));
         return None;
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -58,15 +56,4 @@ fn command(name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Command {
     command.arg(repository::root().join("tests/kit").join(format!("{name}.sh"))).args(arguments).stdin(Stdio::null());
     command.envs(env.iter().copied());
     command
-}
-
-/// Counts a test that cannot run here, and says why. The file is the one that `./test` adds to its count.
-pub fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-    if let Some(file) = std::env::var_os("SKIPPED_TESTS") {
-        let line = format!("{}: {}\n", std::thread::current().name().unwrap_or("a test"), why.replace('\n', "; "));
-        let written =
-            std::fs::File::options().append(true).create(true).open(Path::new(&file)).and_then(|mut file| file.write_all(line.as_bytes()));
-        assert!(written.is_ok(), "a skipped test cannot be counted: {written:?}");
-    }
 }

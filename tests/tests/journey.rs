@@ -10,4 +10,5 @@ mod payloads;
 mod processes;
 mod secrets;
 mod static_agent;
+mod telemetry;
 mod testing;

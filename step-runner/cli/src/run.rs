@@ -331,6 +331,9 @@ impl Execution<'_> {
                 None
             }
         }));
+        if let Err(lost) = telemetry::export(&self.place.env, &run.result(), self.prepared.job.request.trace_parent, redaction) {
+            teller.warn(&lost);
+        }
         if !late.is_empty() && exit == Exit::Done {
             exit = Exit::Fault;
         }

@@ -2,7 +2,7 @@
 
 mod html;
 mod journal;
-mod result;
+pub mod result;
 
 use crate::exit::{Exit, Stop};
 use crate::run::source;

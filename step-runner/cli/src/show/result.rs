@@ -21,7 +21,7 @@ pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
 }
 
 /// A step without a name is called after what it runs.
-fn name(node: &StepResult, is_root: bool) -> String {
+pub fn name(node: &StepResult, is_root: bool) -> String {
     if !node.name.is_empty() {
         return node.name.to_string();
     }
