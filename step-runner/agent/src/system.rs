@@ -18,11 +18,11 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub use linux::{Leftover, children_left, leftovers, marked, reap_adopted};
+pub use linux::{children_left, leftovers, marked, reap_adopted};
 #[cfg(all(unix, not(target_os = "linux")))]
-pub use macos::{Leftover, children_left, leftovers, marked, reap_adopted};
+pub use macos::{children_left, leftovers, marked, reap_adopted};
 #[cfg(unix)]
-pub use unix::{Child, Pipe, Spawner, find_program, is_program};
+pub use unix::{Child, Leftover, Pipe, Spawner, find_program, is_program};
 #[cfg(windows)]
 pub use windows::{Child, Leftover, Pipe, Spawner, children_left, find_program, is_program, leftovers, marked, reap_adopted};
 

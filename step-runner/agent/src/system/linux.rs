@@ -1,5 +1,6 @@
 //! Linux: ends are told by pidfd, orphans are adopted (subreaper) and found in `/proc`.
 
+use super::unix::{Leftover, has_ended};
 use procfs::process::Stat;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::collections::{HashMap, HashSet};
@@ -63,11 +64,6 @@ fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
 }
 
-fn has_ended(pid: Pid) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    !matches!(rustix::process::waitid(WaitId::Pid(pid), look), Ok(None))
-}
-
 /// Every process of the system that could be read, but for those that have ended.
 fn processes() -> Vec<Stat> {
     let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
@@ -82,33 +78,15 @@ pub fn group_has_others(leader: Pid) -> bool {
 /// Whatever a program leaves behind is found from us.
 pub fn before_reaping(_pid: Pid) {}
 
-/// A process that the job has left running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Leftover {
-    pid: i32,
-    /// Numbers are used again; number and start are not.
-    start: u64,
-}
-
-impl Leftover {
-    pub fn ask(&self) {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
-    }
-
-    pub fn kill(&self) {
-        self.signal(Signal::KILL);
-    }
-
-    fn signal(&self, signal: Signal) {
-        let Some(pid) = Pid::from_raw(self.pid) else { return };
-        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-        if procfs::process::Process::new(self.pid).and_then(|process| process.stat()).is_ok_and(|stat| stat.starttime == self.start) {
-            let _ = match pidfd {
-                Ok(pidfd) => rustix::process::pidfd_send_signal(pidfd, signal),
-                Err(_) => rustix::process::kill_process(pid, signal),
-            };
-        }
+/// The start of a process counts ticks since boot: number and start together are not used again, so nobody else is hit.
+pub fn signal_leftover(process: &Leftover, signal: Signal) {
+    let Some(pid) = Pid::from_raw(process.pid) else { return };
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+    if procfs::process::Process::new(process.pid).and_then(|found| found.stat()).is_ok_and(|stat| stat.starttime == process.start) {
+        let _ = match pidfd {
+            Ok(pidfd) => rustix::process::pidfd_send_signal(pidfd, signal),
+            Err(_) => rustix::process::kill_process(pid, signal),
+        };
     }
 }
 

@@ -1,6 +1,7 @@
 //! macOS, and any Unix that is not Linux: ends are told by `SIGCHLD`; a process that left its group and its parents is not found again.
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use super::unix::{Leftover, has_ended};
+use rustix::process::{Pid, Signal};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -47,11 +48,6 @@ impl End {
     }
 }
 
-fn has_ended(pid: Pid) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    !matches!(rustix::process::waitid(WaitId::Pid(pid), look), Ok(None))
-}
-
 /// Every process of the system that has not ended, with its group.
 fn processes() -> Vec<(Leftover, Option<i32>, Option<Pid>)> {
     let Ok(mut system) = System::new() else { return Vec::new() };
@@ -82,28 +78,10 @@ pub fn before_reaping(pid: Pid) {
     }
 }
 
-/// A process that the job has left running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Leftover {
-    pid: i32,
-    /// In seconds. Numbers are used again; number and start hardly are.
-    start: u64,
-}
-
-impl Leftover {
-    pub fn ask(&self) {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
-    }
-
-    pub fn kill(&self) {
-        self.signal(Signal::KILL);
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.pid) {
-            let _ = rustix::process::kill_process(pid, signal);
-        }
+/// The start of a process counts seconds here, and it is not looked at again: it was read a moment ago.
+pub fn signal_leftover(process: &Leftover, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process.pid) {
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

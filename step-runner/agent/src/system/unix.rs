@@ -11,7 +11,7 @@ use super::macos as kind;
 use super::{Missing, Running, Start, StartFault};
 use crate::job_process::{Stream, Streams};
 use rustix::fs::{Access, AtFlags, OFlags};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -148,6 +148,31 @@ impl Drop for Child {
     }
 }
 
+/// Whether a child has ended. It stays to be reaped.
+pub(super) fn has_ended(pid: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(rustix::process::waitid(WaitId::Pid(pid), look), Ok(None))
+}
+
+/// A process that the job has left running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leftover {
+    pub(super) pid: i32,
+    /// Numbers are used again; number and start hardly are. In the system's own unit.
+    pub(super) start: u64,
+}
+
+impl Leftover {
+    pub fn ask(&self) {
+        kind::signal_leftover(self, Signal::TERM);
+        kind::signal_leftover(self, Signal::CONT);
+    }
+
+    pub fn kill(&self) {
+        kind::signal_leftover(self, Signal::KILL);
+    }
+}
+
 fn exit_of(status: libc::c_int) -> Exit {
     if libc::WIFSIGNALED(status) { Exit::Signal(libc::WTERMSIG(status)) } else { Exit::Code(libc::WEXITSTATUS(status)) }
 }
@@ -256,7 +281,8 @@ impl Pipe {
     }
 }
 
-/// The program that a command means. A name with a slash is a path already; any other is looked for in the directories of `path`.
+/// The program that a command means. A name with a slash is a path already; any other is looked for in the directories of `path`, anew each time:
+/// a step may have installed a program in a directory that comes first, and to find that out costs as much as to look.
 /// # Errors
 /// There is none.
 pub fn find_program(name: &OsStr, path: Option<&OsStr>, work_dir: &Path) -> Result<PathBuf, Missing> {
