@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod documents;
+mod editor;
 mod endings;
 mod first_page;
 mod output;

@@ -1,7 +1,7 @@
 //! Reads definitions, follows their local references, and reports every problem of every file.
 
 mod report;
-mod walk;
+pub mod walk;
 
 use crate::exit::{Exit, Stop};
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! What can be typed: the commands of `step-runner`.
 
-use crate::{check, ci, doc, new, remote, run, schema, serve, show, test};
+use crate::{check, ci, doc, fmt, new, remote, run, schema, serve, show, test};
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Runs jobs made of steps, here and now, as a fleet would.
@@ -37,6 +37,10 @@ pub enum Command {
     Test(test::TestArguments),
     /// Write what a step takes and gives into its README.
     Doc(doc::DocArguments),
+    /// Bring definitions and tests into their usual form; comments stay.
+    Fmt(fmt::FmtArguments),
+    /// Serve an editor over standard input and output: problems as you type, hover, completion, definitions.
+    Lsp,
     /// Print a result as a tree.
     Show(show::ShowArguments),
     /// Print the JSON Schemas of the files.

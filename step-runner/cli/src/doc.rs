@@ -1,6 +1,6 @@
 //! Writes the table of a step's inputs and outputs into its README, between markers.
 
-mod table;
+pub mod table;
 
 use crate::exit::{Complaint, Exit, Stop};
 use crate::run::source::{self, words};

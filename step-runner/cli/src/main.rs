@@ -7,6 +7,8 @@ mod command_line;
 mod complain;
 mod doc;
 mod exit;
+mod fmt;
+mod lsp;
 mod manual;
 mod new;
 mod remote;
@@ -58,6 +60,8 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::New(arguments) => new::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Doc(arguments) => doc::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Lsp => lsp::run(),
         Command::Show(arguments) => show::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

@@ -5,9 +5,11 @@
 //! ```
 
 mod choose;
+mod coverage;
 mod goldens;
 mod interrupt;
 mod junit;
+mod mutants;
 mod read;
 mod records;
 mod tell;
@@ -20,6 +22,7 @@ use crate::builtins;
 use crate::exit::{Exit, Stop};
 use crate::run::duration;
 use crate::run::signals::Signal;
+use crate::run::source::words;
 use interrupt::Interrupt;
 use read::Tests;
 use std::io::Write;
@@ -91,7 +94,6 @@ fn once(arguments: &TestArguments, settings: &Settings, here: &Path) -> anyhow::
         teller.rest(&mut summary);
         teller.failures(&summary, arguments.update)?;
     }
-    drop(grounds);
     let was_refused = tests.tell_refused(&mut out)?;
     if arguments.update {
         goldens::update(&tests.files, &mut summary, &mut out)?;
@@ -100,12 +102,46 @@ fn once(arguments: &TestArguments, settings: &Settings, here: &Path) -> anyhow::
         junit::write(path, &tests.files, &summary)?;
     }
     tell::slow(&mut out, output, &tests.files, &summary, arguments.slow)?;
+    let too_little = if arguments.wants_coverage() { tell_coverage(arguments, &tests, &summary, here, &mut out)? } else { false };
+    let survived = arguments.mutate && mutants::run(&tests.files, &summary, settings, &grounds, output, &mut out)?;
+    drop(grounds);
     tell::end(&mut out, output, &summary, tests.refused.len(), start.elapsed())?;
     out.flush().map_err(not_written)?;
     Ok(match (was_refused, summary.failed) {
         (true, _) => Exit::BadInput,
         (false, 1..) => Exit::Failed,
+        (false, 0) if survived || too_little => Exit::Failed,
         (false, 0) => Exit::Done,
+    })
+}
+
+/// Whether less was reached than is wanted.
+fn tell_coverage(arguments: &TestArguments, tests: &Tests, summary: &Summary, here: &Path, out: &mut dyn Write) -> Result<bool, Stop> {
+    let covered = coverage::gathered(&tests.files, summary, here);
+    let is_text = arguments.output == Form::Text;
+    if arguments.coverage && is_text {
+        coverage::text(out, &covered)?;
+    }
+    if let Some(path) = &arguments.coverage_json {
+        coverage::write_json(path, &covered)?;
+    }
+    if let Some(path) = &arguments.coverage_page {
+        coverage::write_page(path, &covered)?;
+    }
+    let too_little = arguments.coverage_at_least.and_then(|wanted| coverage::at_least(&covered, wanted));
+    if let (Some(message), true) = (&too_little, is_text) {
+        writeln!(out, "coverage: {message}").map_err(not_written)?;
+    }
+    Ok(too_little.is_some())
+}
+
+/// Written aside and renamed: a reader sees all of it or nothing.
+fn write_aside(path: &Path, text: &str) -> Result<(), Stop> {
+    let aside = path.with_extension(format!("{}.new", std::process::id()));
+    let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+    written.map_err(|error| {
+        let _nothing_there = std::fs::remove_file(&aside);
+        Stop::new(Exit::Fault, format!("could not write `{}`: {}", path.display(), words(&error)))
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Source: original.md A (GitLab step-runner, `schema/v1`).
 
+pub mod format;
 pub mod handover;
 pub mod interface;
 pub mod lint;

@@ -93,6 +93,13 @@ impl SuiteFile {
         let whole = |code, message: String| Refused { files: vec![(name.to_owned(), None, vec![Problem::error(code, message, None)])] };
         let text = fs::read(path).map_err(|error| whole("unreadable", format!("could not read the test: {}", in_words(&error))))?;
         let text = String::from_utf8(text).map_err(|_| whole("not-utf-8", "the test is not UTF-8".into()))?;
+        Self::of_text(path, name, text, builtins)
+    }
+
+    /// As [`SuiteFile::read`] for a text that is at hand.
+    /// # Errors
+    /// Every problem of the test and of the definitions.
+    pub fn of_text(path: &Path, name: &str, text: String, builtins: &Builtins) -> Result<Self, Refused> {
         let reading = read(&text);
         let mut refused = Refused { files: Vec::new() };
         let mut problems = reading.problems;

@@ -14,7 +14,10 @@ fn a_step_that_was_just_begun_passes_check_and_its_test() {
             workshop.step_runner(&["check", "--strict", &name]).ends(0);
         }
     }
-    workshop.step_runner(&["test"]).ends(0).prints("18 cases: 18 passed");
+    workshop.step_runner(&["test"]).ends(0).prints("24 cases: 24 passed");
+    let judged = workshop.step_runner(&["test", "--mutate", "--quiet"]).ends(0);
+    assert!(!judged.stdout().contains("not noticed"), "{judged}");
+    workshop.step_runner(&["fmt", "--check"]).ends(0);
     assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
     workshop.step_runner(&["new", "steps/execfunc", "--exec"]).ends(3).says("is there already");
     workshop.step_runner(&["new", "a b", "--exec"]).ends(2).says("is no name for a step");
@@ -167,4 +170,67 @@ fn the_table_of_inputs_and_outputs_is_written_and_checked() {
     workshop.step_runner(&["doc", "greet"]).ends(0).prints("wrote greet/README.md");
     workshop.step_runner(&["doc", "greet", "--check"]).ends(0);
     assert!(workshop.read("greet/README.md").contains("| `who` | string | `world` | Whom to greet. |"));
+}
+
+#[test]
+fn a_change_that_no_case_notices_is_named_or_tolerated_with_a_reason() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "outer", "--run"]).ends(0);
+    let test = "cases:\n  - {name: a, fakes: {say: {outputs: {greeting: hi}}, report: }, expect: {outputs: {greeting: hi}}}\n";
+    workshop.file("outer/step_test.yml", test);
+    let judged = workshop.step_runner(&["test", "outer", "--mutate"]).ends(1);
+    let judged = judged.prints("no case notices: outer/func.yml:13: ignore the failure of step say").prints("drop input who of step say");
+    let names: Vec<String> = judged
+        .stdout()
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("no case notices: "))
+        .map(|line| line.rsplit(": ").next().unwrap_or_default().to_owned())
+        .collect();
+    let tolerated: String = names.iter().map(|name| format!("  - {{tolerate: {name}, reason: it is an example}}\n")).collect();
+    workshop.file("outer/step_test.yml", format!("{test}mutants:\n{tolerated}"));
+    workshop.step_runner(&["test", "outer", "--mutate"]).ends(0).prints("tolerated: ").prints("it is an example");
+    workshop.file("outer/step_test.yml", format!("{test}mutants:\n{tolerated}  - {{tolerate: drop step nobody, reason: x}}\n"));
+    workshop.step_runner(&["test", "outer", "--mutate"]).ends(1).prints("there is no mutant `drop step nobody`");
+}
+
+#[test]
+fn what_the_cases_reach_is_told_in_three_forms() {
+    let workshop = Workshop::new();
+    workshop.step_runner(&["new", "outer", "--run"]).ends(0);
+    workshop.file("outer/step_test.yml", "cases:\n  - {name: a, fakes: {say: {exit: 2}}, expect: {exit: 2}}\n");
+    let told = workshop.step_runner(&["test", "outer", "--coverage", "--coverage-json", "c.json", "--coverage-page", "c.html"]).ends(0);
+    told.prints("outer/func.yml:17: step `report` never ran").prints("output `greeting` was never given").prints("% of all: ");
+    let record = workshop.result("c.json");
+    let items = record["definitions"][0]["items"].as_array().expect("items").len();
+    assert!(items > 5 && record["definitions"][0]["lines"]["13"] == 1, "{record:#}");
+    assert!(workshop.read("c.html").contains("step `report` never ran"));
+    workshop.step_runner(&["test", "outer", "--coverage-at-least", "90"]).ends(1).prints("90% are wanted");
+}
+
+#[test]
+fn five_hundred_cases_of_values_and_fakes_make_no_process_and_no_file() {
+    let workshop = Workshop::new();
+    workshop.file("f/func.yml", "spec: {inputs: {n: {type: number}}, outputs: {n: {type: number}}}\n---\nrun:\n  - {name: a, func: ./a, inputs: {n: \"${{ inputs.n }}\"}}\noutputs: {n: \"${{ steps.a.outputs.n }}\"}\n");
+    workshop.file("f/a/func.yml", "spec: {inputs: {n: {type: number}}, outputs: {n: {type: number}}}\n---\nexec: {command: [none]}\n");
+    let rows: String = (0..500).map(|number| format!("      - {{n: {number}}}\n")).collect();
+    workshop.file("f/step_test.yml", format!("cases:\n  - name: it passes n on\n    hermetic: true\n    table:\n{rows}    inputs: {{n: \"${{{{ row.n }}}}\"}}\n    fakes: {{a: {{outputs: {{n: \"${{{{ inputs.n }}}}\"}}}}}}\n    expect: {{outputs: {{n: \"${{{{ row.n }}}}\"}}}}\n"));
+    workshop.step_runner(&["test", "f", "--quiet"]).ends(0).prints("500 cases: 500 passed");
+}
+
+#[test]
+fn the_usual_form_keeps_comments_and_is_checked() {
+    let workshop = Workshop::new();
+    workshop.file(
+        "x/func.yml",
+        "spec:\n    inputs:\n        who:   {type: string}   # whom\n---\nexec:\n    command:\n    # the program\n    -   echo\n",
+    );
+    workshop.step_runner(&["fmt", "--check"]).ends(1).prints("x/func.yml is not in its usual form");
+    workshop.step_runner(&["fmt"]).ends(0).prints("formatted x/func.yml");
+    assert_eq!(
+        workshop.read("x/func.yml"),
+        "spec:\n  inputs:\n    who: {type: string}   # whom\n---\nexec:\n  command:\n    # the program\n    - echo\n"
+    );
+    workshop.step_runner(&["fmt", "--check"]).ends(0);
+    workshop.step_runner(&["fmt", "-"]).input("a:   [1").ends(3).says("not YAML");
+    workshop.step_runner(&["fmt", "-"]).input("a:   1").ends(0).prints("a: 1\n");
 }

@@ -10,7 +10,7 @@ use step_engine::resolve::MAXIMUM_NESTING;
 use step_model::diagnostic::{Place, Problem, Verdict};
 use step_model::document::raw::{self, Reading};
 use step_model::document::{Action, Body, Sequence, Spec, Step, StepDocument, interface};
-use step_model::reference::{LocalReference, StepReference};
+use step_model::reference::{Digest, LocalReference, StepReference};
 
 /// A file that was looked at.
 #[derive(Debug)]
@@ -80,6 +80,20 @@ impl Walk {
             }
             Err(fault) if fault.kind == LoadFaultKind::NotFound => self.give_up(path, "there is no such file"),
             Err(fault) => self.give_up(path, &fault.message),
+        }
+    }
+
+    /// As [`Walk::begin`] for a file whose text is not the one on disk: somebody is typing it.
+    pub fn begin_typed(&mut self, path: &Path, text: &str) {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let (Some(dir), Some(file)) = (dir.to_str(), path.file_name().and_then(|file| file.to_str())) else { return };
+        let digest = Digest::of(text.as_bytes());
+        let first = self.files.len();
+        self.add(LoadedDefinition { text: text.to_owned(), digest, dir: dir.into(), file: file.into(), provenance: None });
+        let mut number = first;
+        while number < self.files.len() {
+            self.follow(number);
+            number += 1;
         }
     }
 

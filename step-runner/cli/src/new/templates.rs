@@ -50,8 +50,12 @@ exec:
 "#;
 
 const GREET: &str = r#"#!/bin/sh
-# greet.sh WHO OUTPUT_FILE: an output is a line of JSON, so the value must not hold quotes or backslashes.
+# WHO OUTPUT_FILE: an output is a line of JSON, so the value must not hold quotes or backslashes.
 set -eu
+if [ -z "$1" ]; then
+  echo "there is nobody to greet" >&2
+  exit 2
+fi
 greeting="hello $1"
 echo "$greeting"
 printf '{"name": "greeting", "value": "%s"}\n' "$greeting" >>"$2"
@@ -70,6 +74,12 @@ const EXEC_TEST: &str = r#"cases:
     inputs: {who: "${{ row.who }}"}
     expect:
       outputs: {greeting: "hello ${{ row.who }}"}
+
+  - name: it refuses to greet nobody
+    inputs: {who: ""}
+    expect:
+      exit: 2
+      log: there is nobody to greet
 "#;
 
 const RUN: &str = r#"spec:
@@ -121,6 +131,13 @@ const RUN_TEST: &str = r#"cases:
     expect:
       exit: 3
       steps: {report: skipped}
+
+  - name: it fails when the report fails
+    fakes:
+      say: {outputs: {greeting: hello}}
+      report: {exit: 1}
+    expect:
+      exit: 1
 "#;
 
 const SCRIPT: &str = r#"spec:
@@ -135,13 +152,17 @@ run:
     env:
       WHO: ${{ inputs.who }}
     script: |
+      if [ -z "$WHO" ]; then
+        echo "there is nobody to greet" >&2
+        exit 2
+      fi
       echo "hello $WHO"
 "#;
 
 const SCRIPT_TEST: &str = r#"cases:
   - name: it greets the world
     expect:
-      log: hello world
+      log: {equals: hello world}
 
   - name: "it greets ${{ row.who }}"
     table:
@@ -150,6 +171,12 @@ const SCRIPT_TEST: &str = r#"cases:
     inputs: {who: "${{ row.who }}"}
     expect:
       log: {equals: "hello ${{ row.who }}"}
+
+  - name: it refuses to greet nobody
+    inputs: {who: ""}
+    expect:
+      exit: 2
+      log: there is nobody to greet
 "#;
 
 const README: &str = r"# {title}

@@ -1,9 +1,8 @@
 //! The report that CI servers read: JUnit's XML, as GitLab takes it.
 
 use super::tell::Summary;
-use crate::exit::{Exit, Stop};
+use crate::exit::Stop;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use step_testing::compare::Finding;
 use step_testing::suite_file::SuiteFile;
@@ -13,12 +12,7 @@ use step_testing::workers::Report;
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, files: &[SuiteFile], summary: &Summary) -> Result<(), Stop> {
-    let fault = |error: std::io::Error| Stop::new(Exit::Fault, format!("could not write `{}`: {error}", path.display()));
-    let aside = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&aside, text(files, summary)).and_then(|()| fs::rename(&aside, path)).map_err(|error| {
-        let _nothing_there = fs::remove_file(&aside);
-        fault(error)
-    })
+    super::write_aside(path, &text(files, summary))
 }
 
 fn text(files: &[SuiteFile], summary: &Summary) -> String {

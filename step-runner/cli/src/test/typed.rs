@@ -46,6 +46,21 @@ pub struct TestArguments {
     /// Write a JUnit report to this file.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Print which steps, failures of steps, expressions and outputs the cases reached.
+    #[arg(long)]
+    pub coverage: bool,
+    /// Write the coverage as JSON: lines with their hits, and what they stand for.
+    #[arg(long, value_name = "FILE")]
+    pub coverage_json: Option<PathBuf>,
+    /// Write the coverage as one page of HTML.
+    #[arg(long, value_name = "FILE")]
+    pub coverage_page: Option<PathBuf>,
+    /// End with 1 when less than this part is reached.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub coverage_at_least: Option<u8>,
+    /// Change each definition in many ways, one at a time, and name the changes that no case notices.
+    #[arg(long, conflicts_with_all = ["update", "watch", "list"])]
+    pub mutate: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -56,6 +71,11 @@ pub enum Form {
 }
 
 impl TestArguments {
+    /// Whether anybody wants to know what was reached.
+    pub fn wants_coverage(&self) -> bool {
+        self.coverage || self.coverage_json.is_some() || self.coverage_page.is_some() || self.coverage_at_least.is_some()
+    }
+
     /// What to look through.
     pub fn paths(&self) -> Vec<PathBuf> {
         if self.path.is_empty() { vec![PathBuf::from(".")] } else { self.path.clone() }
