@@ -30,16 +30,13 @@ pub fn plan(directory: &Path, run: &str) -> Plan {
     Plan { process_env, grace_period: Duration::from_secs(1), ..Plan::of(root, places) }
 }
 
+/// A job that keeps nothing.
+pub fn settings() -> Settings {
+    Settings { seed: Seed(1), secrets: Secrets::default(), streams: Streams::Shared, journal: None, provenance: false, keep_files: false }
+}
+
 /// Runs a plan that must succeed.
-pub fn run<A: Audience>(plan: Plan, audience: A) -> Ended<A> {
-    let settings = Settings {
-        seed: Seed(1),
-        secrets: Secrets::default(),
-        streams: Streams::Shared,
-        journal: None,
-        provenance: false,
-        keep_files: false,
-    };
+pub fn run<A: Audience>(plan: Plan, settings: Settings, audience: A) -> Ended<A> {
     let (_asks, receiver) = tokio::sync::mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime needs a few descriptors");
     let ended = runtime.block_on(job_process::run(plan, settings, audience, receiver)).expect("the system gives a thread");

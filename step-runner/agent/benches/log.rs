@@ -76,7 +76,7 @@ fn ours(megabytes: usize) -> f64 {
     let mut consumer = consumer();
     let sink = File::from(std::os::fd::OwnedFd::from(consumer.stdin.take().expect("it has a pipe")));
     let start = Instant::now();
-    drop(job::run(plan, Sink(sink)));
+    drop(job::run(plan, job::settings(), Sink(sink)));
     consumer.wait().expect("it was started");
     start.elapsed().as_secs_f64()
 }

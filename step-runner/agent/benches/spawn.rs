@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use step_agent::job_process::{Audience, Stream};
+use step_agent::job_process::{Audience, Settings, Stream};
 use step_engine::run::{Headline, Kind};
 use step_model::result::StepId;
 use step_model::time::Timestamp;
@@ -27,6 +27,44 @@ fn main() {
     steps(&place);
     scripts(&place);
     many(&place);
+    journal(&place);
+}
+
+/// The processor time that the journal needs for a step, and whether it grows with the number of steps.
+fn journal(place: &Path) {
+    let per_step = |count: usize, is_kept: bool| {
+        let plan = job::plan(place, &sequence("step: ./true", count));
+        let directory = tempfile::tempdir().expect("there is a directory for temporary files");
+        let journal = is_kept.then(|| directory.path().to_path_buf());
+        let before = cpu();
+        job::run(plan, Settings { journal, ..job::settings() }, Ends::default());
+        (cpu() - before).as_secs_f64() * 1e6 / f64::from(u32::try_from(count).expect("a job is not that long"))
+    };
+    per_step(100, true);
+    let [mut short, mut long, mut without] = [f64::MAX; 3];
+    for _ in 0..3 {
+        without = without.min(per_step(1_000, false));
+        short = short.min(per_step(1_000, true));
+        long = long.min(per_step(10_000, true));
+    }
+    let figure = |time: f64| format!("{time:.1} us");
+    let (cost, floor) = (short - without, without);
+    job::print(
+        "CPU of the journal for a step, beside the step's own",
+        &figure(cost),
+        &figure(floor),
+        cost / floor,
+        "at most 50 us",
+        cost <= 50.0,
+    );
+    job::print(
+        "CPU per step with its journal, 10,000 steps beside 1,000",
+        &figure(long),
+        &figure(short),
+        long / short,
+        "at most 1.10",
+        long / short <= 1.1,
+    );
 }
 
 fn steps(place: &Path) {
@@ -53,7 +91,7 @@ fn many(place: &Path) {
     let per_step = |count: usize| {
         let plan = job::plan(place, &sequence("step: ./true", count));
         let before = cpu();
-        job::run(plan, Ends::default());
+        job::run(plan, job::settings(), Ends::default());
         (cpu() - before) / u32::try_from(count).expect("a job is not that long")
     };
     per_step(100);
@@ -80,7 +118,7 @@ fn by_turns(place: &Path, action: &str, command: &[&str]) -> (Vec<f64>, Vec<f64>
     let plan = job::plan(place, &sequence(action, STEPS));
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        let ended = job::run(plan.clone(), Ends::default());
+        let ended = job::run(plan.clone(), job::settings(), Ends::default());
         let ends = ended.audience.expect("it does nothing that could last").ends;
         ours.extend(ends.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64() * 1e3));
         floor.extend((0..STEPS).map(|_| bare(command)));

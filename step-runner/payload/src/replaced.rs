@@ -16,6 +16,27 @@ pub fn mark(name: &str) -> String {
     format!("{OPENING}{name}]")
 }
 
+/// Puts the values of these names back wherever their marks stand in a text of JSON. Returns the names for which there is none. For a run request
+/// that an agent has kept.
+pub fn restore_in_json(text: &str, known: &BTreeSet<String>, supplied: &BTreeMap<String, String>) -> (String, BTreeSet<String>) {
+    let mut missing = BTreeSet::new();
+    let mut restored = String::new();
+    let mut position = 0;
+    for (name, range) in names(text).filter(|(name, _)| known.contains(*name)) {
+        match supplied.get(name) {
+            Some(value) => {
+                restored.push_str(&text[position..range.start]);
+                let quoted = serde_json::Value::from(value.as_str()).to_string();
+                restored.push_str(&quoted[1..quoted.len() - 1]);
+                position = range.end;
+            }
+            None => _ = missing.insert(name.to_owned()),
+        }
+    }
+    restored.push_str(&text[position..]);
+    (restored, missing)
+}
+
 /// Puts values back. Returns the names for which there is none, except those of the job's own token.
 pub(crate) fn restore(job: &mut Job, supplied: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut missing = BTreeSet::new();
@@ -159,6 +180,15 @@ mod tests {
         let mut job = Job { run: r#"[{"name":"a","script":"echo [MASKED K]"}]"#.to_owned(), ..Job::default() };
         restore(&mut job, &supplied(&[("K", "a\"b${{ c")]));
         assert_eq!(job.run, r#"[{"name":"a","script":"echo a\"b\\${{ c"}]"#);
+    }
+
+    #[test]
+    fn in_a_kept_request_only_the_names_of_its_variables_are_put_back() {
+        let known = ["A".to_owned(), "B".to_owned()].into();
+        let text = r#"{"a": "[MASKED A]", "steps": "x\\n[MASKED A] [MASKED B] [MASKED C] [MASKED]"}"#;
+        let (restored, missing) = restore_in_json(text, &known, &supplied(&[("A", "1\"\n2"), ("C", "no")]));
+        assert_eq!(restored, r#"{"a": "1\"\n2", "steps": "x\\n1\"\n2 [MASKED B] [MASKED C] [MASKED]"}"#);
+        assert_eq!(Vec::from_iter(missing), ["B"]);
     }
 
     #[test]

@@ -100,6 +100,27 @@ fn after_kill_9_show_prints_what_the_journal_holds() {
     assert!(shown.contains("first") && shown.contains("second") && shown.contains("interrupted"), "{shown}");
 }
 
+#[test]
+fn the_next_run_ends_what_a_killed_one_left_running_and_show_still_says_where_it_was() {
+    let workshop = Workshop::new();
+    let _also_when_this_fails = EndsWhatIsLeft(&workshop);
+    let job = "{}\n---\nrun:\n  - {name: first, script: \"setsid sleep 1000 >/dev/null 2>&1 & echo $! >left.pid\"}\n  \
+               - {name: second, script: \"echo $$ >step.pid; echo ready; sleep 1000\"}\n";
+    let mut run = workshop.run_definition(job, &[]).start();
+    run.wait_for("ready\n");
+    run.signal(Signal::KILL);
+    run.finish();
+    // One that has ended, and that nobody has reaped, does not run.
+    let stat = |file: &str| std::fs::read_to_string(format!("/proc/{}/stat", workshop.read(file).trim()));
+    let runs = |file: &str| stat(file).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(runs("left.pid") && runs("step.pid"), "nobody was there to end them");
+    workshop.run_definition("{}\n---\nexec: {command: [\"true\"]}\n", &[]).ends(0);
+    assert!(!runs("left.pid") && !runs("step.pid"));
+    let directory = workshop.left_behind().into_iter().find(|name| name.starts_with("step-runner")).expect("the job's directory is left");
+    let shown = workshop.step_runner(&["show", &format!("tmp/{directory}")]).ends(0).stdout();
+    assert!(shown.contains("interrupted: `second` was running when the process that ran the job died"), "{shown}");
+}
+
 /// Ends processes whose working directory is the workshop: those that a killed runner could not end.
 struct EndsWhatIsLeft<'a>(&'a Workshop);
 

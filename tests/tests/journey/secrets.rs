@@ -71,3 +71,34 @@ fn a_sensitive_output_is_masked_in_later_steps() {
     let result = workshop.read("r.json");
     assert!(!result.contains("born-at-run-time\"") || result.contains("echo born-at-run-time"), "{result}");
 }
+
+#[test]
+fn a_request_that_was_kept_without_its_secrets_runs_the_same_where_they_are_supplied() {
+    use ci_proto::step_runner::{Job, RunRequest, Variable};
+    let workshop = Workshop::new();
+    let variable = |key: &str, value: &str, file, masked| Variable { key: key.into(), value: value.into(), file, masked };
+    let script = "echo $URL | tr a-z A-Z; echo in-the-text-hunter2hunter2 | tr a-z A-Z; cat ${{ vars.KEY_FILE }} | tr a-z A-Z";
+    let request = RunRequest {
+        id: "1".into(),
+        env: [("URL".to_owned(), "https://u:hunter2hunter2@h".to_owned())].into(),
+        steps: format!("{{}}\n---\nrun: [{{name: a, script: {script:?}}}]\n"),
+        job: Some(Job {
+            variables: vec![variable("TOKEN", "hunter2hunter2", false, true), variable("KEY_FILE", "key of \"quotes\"\n", true, false)],
+            build_dir: String::new(),
+        }),
+        ..RunRequest::default()
+    };
+    let written = |name: &str, request: &RunRequest| {
+        workshop.file(name, step_client::wire::request::message_to_json(request));
+    };
+    written("whole.json", &request);
+    let kept = step_client::wire::kept_request::kept(request);
+    assert_eq!(kept.withheld, ["TOKEN", "KEY_FILE"]);
+    written("kept.json", &kept.request);
+    assert!(!workshop.read("kept.json").contains("hunter2") && !workshop.read("kept.json").contains("quotes"));
+    workshop.file("secrets.json", serde_json::json!({"TOKEN": "hunter2hunter2", "KEY_FILE": "key of \"quotes\"\n"}).to_string());
+    let whole = workshop.step_runner(&["run", "whole.json"]).ends(0);
+    let kept = workshop.step_runner(&["run", "kept.json", "--secrets", "secrets.json"]).ends(0);
+    assert_eq!(kept.stdout(), "HTTPS://U:HUNTER2HUNTER2@H\nIN-THE-TEXT-HUNTER2HUNTER2\nKEY OF \"QUOTES\"\n");
+    assert_eq!(kept.stdout(), whole.stdout());
+}

@@ -1,12 +1,15 @@
 //! What a job leaves behind: its journal holds the result at any time, and a job whose process died is put in order.
 
-use crate::world::{Job, Outcome, runs};
+use crate::world::{Job, Outcome, runs, runtime};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use step_agent::job_process::journal::{self, Follower, Journal};
+use step_agent::job_process::journal::{self, Closed, Follower, Journal};
 use step_agent::job_process::remains::Remains;
+use step_agent::job_process::reserve::Reserve;
+use step_agent::job_process::spool::{Framing, Spool, SpoolSettings};
+use step_agent::job_process::{self, Streams};
 use step_client::wire::result::{Format, OwnedTree, Writing, read, read_message, write};
 use step_engine::run::{Headline, Kind};
 use step_model::masking::Secrets;
@@ -248,4 +251,82 @@ fn what_a_dead_job_left_running_is_killed_and_nothing_else() {
     assert!(runs(&number));
     other.kill().unwrap();
     other.wait().unwrap();
+}
+
+/// A file system of one megabyte. `None`: it may not be had here.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn new() -> Option<Self> {
+        let small = Self(tempfile::tempdir().unwrap());
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(small.0.path()).output();
+        mounted.is_ok_and(|mounted| mounted.status.success()).then_some(small)
+    }
+
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.0.path().join("filler")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        while file.write_all(&[0]).is_ok() {}
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).output();
+    }
+}
+
+#[test]
+fn on_a_disk_that_is_full_a_log_ends_with_one_marker_and_the_job_goes_on() {
+    let Some(disk) = Small::new() else { return skipped("a small file system may not be mounted here") };
+    for framing in [Framing::Stamped, Framing::Raw] {
+        let directory = disk.0.path().join(format!("{framing:?}"));
+        std::fs::create_dir(&directory).unwrap();
+        let spool = SpoolSettings { framing, ..SpoolSettings::default() };
+        let spool = Spool::create(&directory, spool, Reserve::take(&directory, "logs.reserve")).unwrap();
+        let extent = spool.extent();
+        let mut job = Job::script("yes a line of the log | head -c 3000000; echo done >done");
+        job.settings.journal = Some(directory.clone());
+        job.settings.streams = if framing == Framing::Stamped { Streams::Separate } else { Streams::Shared };
+        let (_asks, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let ended = runtime().block_on(job_process::run(job.plan(), job.settings.clone(), spool, receiver)).unwrap();
+        assert_eq!(ended.run.status(), Status::Success, "the step is not ended by its log");
+        assert!(job.work_dir.join("done").exists());
+        let log = std::fs::read_to_string(directory.join("logs")).unwrap();
+        let last = log.lines().last().unwrap();
+        assert!(
+            last.ends_with("step-runner: the log ends here: it could not be written (no space left on device); the job goes on"),
+            "{last}"
+        );
+        assert_eq!(log.matches("the log ends here").count(), 1);
+        assert!(log.ends_with('\n') && extent.borrow().is_cut && extent.borrow().bytes == log.len() as u64);
+        if framing == Framing::Stamped {
+            assert!(log.lines().all(|line| line.len() > 32 && &line[26..30] == "Z 01"), "no line is torn");
+        }
+        let reading = journal::read(&directory).unwrap();
+        assert_eq!(reading.outcome.map(|outcome| outcome.status), Some(Status::Success), "its last records found room");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}
+
+#[test]
+fn on_a_disk_that_others_have_filled_the_journal_still_gets_its_last_records() {
+    let Some(disk) = Small::new() else { return skipped("a small file system may not be mounted here") };
+    let directory = disk.0.path();
+    let mut journal = Journal::create(directory).unwrap();
+    journal.accepted().unwrap();
+    drop(journal);
+    let mut journal = Journal::open(directory).unwrap();
+    disk.fill();
+    for step in 0..20 {
+        journal.started(StepId(step), &running("a step with a name of usual length", None), &Secrets::default()).unwrap();
+    }
+    journal.closed(Closed { log_bytes: 7, log_is_cut: true }).unwrap();
+    let reading = journal::read(directory).unwrap();
+    assert_eq!((reading.steps.len(), reading.closed.map(|closed| closed.log_bytes)), (20, Some(7)));
+}
+
+/// `./test` counts the lines that say so.
+fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
 }

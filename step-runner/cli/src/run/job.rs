@@ -9,7 +9,7 @@ use super::settings::{Settings, What};
 use super::source::{self, Source};
 use super::supply::Supply;
 use crate::exit::{Complaint, Exit, Stop};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use step_engine::resolve::DocumentProblems;
@@ -147,28 +147,22 @@ fn of_request(source: &Source, title: &str, settings: &Settings, supply: &mut Su
     };
     let (request, problems) =
         step_client::wire::request::read_as(text, dialect).map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))?;
+    // Only what the request says is a variable: `[MASKED x]` may be a word of somebody's script.
+    let known: BTreeSet<String> = request.variables.iter().map(|variable| variable.key.to_string()).collect();
     let request = supply.until_complete(|values| {
-        let mut request = request.clone();
-        let missing = fill_in(&mut request.variables, values);
-        Ok::<_, NoJob>((missing, request))
+        let (restored, missing) = replaced::restore_in_json(text, &known, values);
+        let missing: Vec<String> = missing.into_iter().collect();
+        if restored == text {
+            return Ok((missing, request.clone()));
+        }
+        let read = step_client::wire::request::read_as(&restored, dialect);
+        let (restored, _) = read.map_err(|problems| NoJob::Problems(vec![of_file(source, problems)]))?;
+        Ok::<_, NoJob>((missing, restored))
     })?;
     let mut job = Job::new(request, title);
     job.missing = supply.missing().to_vec();
     job.warnings.extend(warnings(source, problems));
     Ok(job)
-}
-
-/// Replaces `[MASKED NAME]` by the value of that name. Returns the names for which there is none.
-fn fill_in(variables: &mut [Variable], values: &BTreeMap<String, String>) -> Vec<String> {
-    let mut missing = Vec::new();
-    for variable in variables {
-        match values.get(&*variable.key) {
-            _ if *variable.value != replaced::mark(&variable.key) => {}
-            Some(value) => variable.value = value.as_str().into(),
-            None => missing.push(variable.key.to_string()),
-        }
-    }
-    missing
 }
 
 fn of_translation(translation: Translation, source: &Source, title: &str) -> Job {
