@@ -30,7 +30,7 @@ use step_model::document::{Spec, interface};
 use step_model::environment::{Environment, Scope};
 use step_model::plan::{Plan, PlannedDocument};
 use step_model::reference::Digest;
-use step_model::result::{Failure, FailureKind, Status, StepId};
+use step_model::result::{Failure, FailureKind, Status, StepId, Usage};
 use step_model::time::{Deadline, Now};
 use step_model::value::{Object, Value};
 use trace::Trace;
@@ -67,6 +67,8 @@ pub struct Run {
     definitions: BTreeMap<(Arc<str>, Arc<str>, Digest), Arc<PlannedDocument>>,
     masks: Masks,
     trace: Trace,
+    /// By all processes that have ended. `None`: none has.
+    used: Option<Usage>,
     log_fault: Option<String>,
     failed_step: Option<StepId>,
     /// `CI_STEPS_DEBUG`: errors of files show the line.
@@ -94,6 +96,7 @@ impl Run {
             definitions: BTreeMap::new(),
             masks,
             trace: Trace::begin(seed, plan.trace_parent),
+            used: None,
             log_fault: None,
             failed_step: None,
             plan,

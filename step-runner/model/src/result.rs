@@ -89,6 +89,69 @@ pub struct Usage {
     pub cpu_system: Duration,
     /// Bytes resident at the peak.
     pub peak_memory: u64,
+    /// What went to and came from disks, past what memory already held. `None`: the system does not tell.
+    pub disk: Option<Traffic>,
+    /// Only of a container, which has a network of its own.
+    pub network: Option<Traffic>,
+    pub means: Means,
+}
+
+/// Bytes in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Read, or received.
+    pub incoming: u64,
+    /// Written, or sent.
+    pub outgoing: u64,
+}
+
+/// Who told what was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Means {
+    /// The system, of the process and the children that it waited for, when it ended.
+    #[default]
+    Process,
+    /// The counters of a container: everything that ran in it.
+    Container,
+}
+
+impl Means {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Container => "container",
+        }
+    }
+
+    /// `None`: another version has more means.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Process, Self::Container].into_iter().find(|means| means.name() == name)
+    }
+}
+
+impl Usage {
+    /// Of two that ran one after the other: sums, and the higher peak.
+    pub fn then(self, other: Self) -> Self {
+        Self {
+            cpu_user: self.cpu_user.saturating_add(other.cpu_user),
+            cpu_system: self.cpu_system.saturating_add(other.cpu_system),
+            peak_memory: self.peak_memory.max(other.peak_memory),
+            disk: sum(self.disk, other.disk),
+            network: sum(self.network, other.network),
+            means: self.means,
+        }
+    }
+}
+
+/// What is not known of one is what is known of the other.
+fn sum(one: Option<Traffic>, other: Option<Traffic>) -> Option<Traffic> {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            Some(Traffic { incoming: one.incoming.saturating_add(other.incoming), outgoing: one.outgoing.saturating_add(other.outgoing) })
+        }
+        (one, other) => one.or(other),
+    }
 }
 
 /// Why a step or a job did not succeed.
@@ -156,5 +219,19 @@ impl ResultTree for OwnedTree {
 
     fn children(&self, id: StepId) -> Vec<StepId> {
         self.children.get(id.0 as usize).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_steps_used_is_the_sum_and_the_higher_peak() {
+        let traffic = |incoming, outgoing| Some(Traffic { incoming, outgoing });
+        let one = Usage { cpu_user: Duration::from_secs(1), peak_memory: 7, disk: traffic(1, 2), ..Usage::default() };
+        let other = Usage { cpu_user: Duration::from_secs(2), peak_memory: 5, disk: traffic(3, 4), network: traffic(5, 6), ..one };
+        let both = Usage { cpu_user: Duration::from_secs(3), peak_memory: 7, disk: traffic(4, 6), network: traffic(5, 6), ..one };
+        assert_eq!(one.then(other), both);
     }
 }

@@ -15,6 +15,10 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 /// that a program had before exec, which with posix_spawn is ours.
 pub const PEAK_MEMORY_UNIT: u64 = 1024;
 
+/// `ru_inblock` and `ru_oublock` count these many bytes: the kernel keeps bytes (`/proc/PID/io`, `read_bytes` and `write_bytes`) and divides
+/// them. So they cost nothing here, and hold what children did that were waited for.
+pub const BLOCK: Option<u64> = Some(512);
+
 /// Orphans of the job become our children, whatever group or session they have moved to.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)

@@ -10,6 +10,9 @@ use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 /// `ru_maxrss` counts bytes.
+/// `ru_inblock` and `ru_oublock` count operations there, whatever their size.
+pub const BLOCK: Option<u64> = None;
+
 pub const PEAK_MEMORY_UNIT: u64 = 1;
 
 /// There is no such thing here: an orphan belongs to the first process.

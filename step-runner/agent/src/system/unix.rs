@@ -24,7 +24,7 @@ use std::process::{Command, Stdio};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use step_engine::event::Exit;
-use step_model::result::Usage;
+use step_model::result::{Traffic, Usage};
 use tokio::net::unix::pipe::Receiver;
 
 /// Starts programs.
@@ -202,6 +202,11 @@ fn wait4(pid: Pid, options: libc::c_int) -> io::Result<Option<(libc::c_int, Usag
         cpu_user: duration(usage.ru_utime),
         cpu_system: duration(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * kind::PEAK_MEMORY_UNIT,
+        disk: kind::BLOCK.map(|block| {
+            let bytes = |blocks: libc::c_long| u64::try_from(blocks).unwrap_or(0) * block;
+            Traffic { incoming: bytes(usage.ru_inblock), outgoing: bytes(usage.ru_oublock) }
+        }),
+        ..Usage::default()
     };
     Ok(Some((status, usage)))
 }

@@ -145,3 +145,14 @@ fn a_job_waits_for_an_audience_that_is_slow() {
     });
     assert_eq!(outcome.succeeded().text().lines().count(), 300_000);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_step_tells_the_bytes_that_went_to_a_disk() {
+    // What the system counts depends on where the directory lies: in memory nothing goes to a disk. The shell says what it sees itself.
+    let script = "head -c 3000000 /dev/zero > big; sync big; rm big; sed -n 's/^write_bytes: //p' /proc/$$/io";
+    let outcome = Job::exec(&["/bin/sh", "-c", script]).run().succeeded();
+    let told: u64 = outcome.text().trim().parse().unwrap();
+    let disk = outcome.ended.run.result().headline(step_model::result::StepId::ROOT).usage.unwrap().disk.unwrap();
+    assert!(disk.outgoing >= told / 512 * 512, "{disk:?}, and the shell saw {told}");
+}

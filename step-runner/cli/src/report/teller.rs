@@ -194,7 +194,8 @@ impl<S: Surface> Teller<S> {
         }
         // Whoever reads that the job succeeded must be able to rely on its log and its result.
         if text.talk() >= Talk::Normal && (ending.faults.is_empty() || run.failure().is_some()) {
-            text.say(&words::job(run.status(), run.failure(), ending.took()));
+            let usage = run.headline(StepId::ROOT).usage.filter(|_| text.talk() == Talk::Verbose);
+            text.say(&words::job(run.status(), run.failure(), ending.took(), usage.as_ref()));
         }
     }
 }

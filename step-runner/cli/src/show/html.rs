@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Action, Body};
-use step_model::result::{ResultTree, Status, StepId, StepResult, Usage};
+use step_model::result::{Means, ResultTree, Status, StepId, StepResult, Traffic, Usage};
 use step_model::time::Timestamp;
 use step_model::value::Value;
 
@@ -202,11 +202,18 @@ fn definition(node: &StepResult) -> Vec<(&'static str, String)> {
 
 fn usage(usage: &Usage) -> Json {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
+    let traffic = |traffic: Traffic| [traffic.incoming, traffic.outgoing];
     json!({
         "cpu": milliseconds(usage.cpu_user + usage.cpu_system),
         "user": milliseconds(usage.cpu_user),
         "system": milliseconds(usage.cpu_system),
         "memory": usage.peak_memory,
+        "disk": usage.disk.map(traffic),
+        "network": usage.network.map(traffic),
+        "means": match usage.means {
+            Means::Process => "the process and the children that it waited for",
+            Means::Container => "the container, with everything in it",
+        },
     })
 }
 

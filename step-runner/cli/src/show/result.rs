@@ -85,7 +85,14 @@ fn details(node: &StepResult, verbose: bool) -> Vec<String> {
 
 fn used(usage: &Usage) -> String {
     let (user, system) = (tree::in_words(usage.cpu_user), tree::in_words(usage.cpu_system));
-    format!("used: {user} of CPU time and {system} in the system; {} of memory at the peak", size(usage.peak_memory))
+    let mut used = format!("used: {user} of CPU time and {system} in the system; {} of memory at the peak", size(usage.peak_memory));
+    if let Some(disk) = usage.disk {
+        used += &format!("; disk: {} read, {} written", size(disk.incoming), size(disk.outgoing));
+    }
+    if let Some(network) = usage.network {
+        used += &format!("; network: {} received, {} sent", size(network.incoming), size(network.outgoing));
+    }
+    used
 }
 
 /// With one digit behind the point: `4.8 MiB`.

@@ -147,11 +147,19 @@ fn function(step: &Step) -> (String, Option<String>) {
 
 fn usage(usage: &Usage) -> Vec<(&'static str, Attribute)> {
     let whole = |number: u64| Attribute::Whole(i64::try_from(number).unwrap_or(i64::MAX));
-    vec![
+    let mut attributes = vec![
         ("ci.step.cpu_user_seconds", Attribute::Real(usage.cpu_user.as_secs_f64())),
         ("ci.step.cpu_system_seconds", Attribute::Real(usage.cpu_system.as_secs_f64())),
         ("ci.step.peak_memory_bytes", whole(usage.peak_memory)),
-    ]
+    ];
+    for (traffic, incoming, outgoing) in [
+        (usage.disk, "ci.step.disk_read_bytes", "ci.step.disk_written_bytes"),
+        (usage.network, "ci.step.network_received_bytes", "ci.step.network_sent_bytes"),
+    ] {
+        attributes
+            .extend(traffic.into_iter().flat_map(|traffic| [(incoming, whole(traffic.incoming)), (outgoing, whole(traffic.outgoing))]));
+    }
+    attributes
 }
 
 /// Always the same for the same place in the tree.
@@ -196,7 +204,7 @@ mod tests {
             "subStepResults":[
             {"step":{"name":"a","step":{"protocol":"git","url":"https://example.com/x","version":"v2"}},"status":"failure","execResult":{"exitCode":7},
              "startTime":"2023-11-14T22:13:21Z","endTime":"2023-11-14T22:13:22Z","failureKind":"step_failure","failureMessage":"hunter2: exit status 7",
-             "failureAllowed":true,"usage":{"cpuUser":"0.5s","peakMemory":"4096"},"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000002-01",
+             "failureAllowed":true,"usage":{"cpuUser":"0.5s","peakMemory":"4096","diskWritten":"512"},"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000002-01",
              "subStepResults":[{"step":{"name":"theirs"},"status":"success"},{"step":{"name":"theirs"},"status":"success"}]},
             {"step":{"name":"b","step":{"protocol":"dist","path":["script"]},"inputs":{"script":"true"}},"status":"running"}]}"#;
         read(&json.replace("FLAGS", flags)).expect("a result")
@@ -242,6 +250,8 @@ mod tests {
                 ("ci.step.cpu_user_seconds", Attribute::Real(0.5)),
                 ("ci.step.cpu_system_seconds", Attribute::Real(0.0)),
                 ("ci.step.peak_memory_bytes", Attribute::Whole(4096)),
+                ("ci.step.disk_read_bytes", Attribute::Whole(0)),
+                ("ci.step.disk_written_bytes", Attribute::Whole(512)),
             ]
         );
         assert_eq!(spans[4].attributes[0], ("ci.function.name", text("script")));

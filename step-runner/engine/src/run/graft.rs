@@ -34,6 +34,11 @@ impl Run {
         let node = &mut self.nodes[step.0 as usize];
         node.outputs = (!outputs.is_empty()).then(|| Arc::new(outputs));
         node.filtered = root.filtered.clone();
+        // What the job has used is that and what it took to wait for it.
+        self.used = match (self.used, root.usage) {
+            (Some(used), Some(inside)) => Some(used.then(inside)),
+            (used, inside) => used.or(inside),
+        };
         if let (Some(exec), Some(usage)) = (&mut node.exec, root.usage) {
             // What the other environment has used, and not what it took to wait for it.
             exec.usage = Some(usage);

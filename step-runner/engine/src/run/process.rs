@@ -139,6 +139,7 @@ impl Run {
             exec.exit = Some(exit);
             exec.usage = Some(usage);
         }
+        self.used = Some(self.used.map_or(usage, |used| used.then(usage)));
         let frame = self.innermost_mut();
         let result = frame.planned.as_ref().is_some_and(|planned| planned.document.spec.outputs == Outputs::Delegate);
         if failure.is_some() && !(result && frame.files.made) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::Dialect;
 use step_model::environment::Difference;
-use step_model::result::{ExecResult, ResultTree, StepId, StepResult};
+use step_model::result::{ExecResult, ResultTree, StepId, StepResult, Usage};
 use step_model::value::{Object, Value};
 
 impl ResultTree for ResultView<'_> {
@@ -63,7 +63,7 @@ impl<'a> ResultView<'a> {
             }),
             start: Some(node.start),
             end: node.end,
-            usage: node.exec.as_ref().and_then(|exec| exec.usage),
+            usage: self.usage(id),
             digest: planned.and_then(|planned| planned.digest),
             provenance: planned.and_then(|planned| planned.provenance.clone()),
             failure: node.failure.as_deref().cloned(),
@@ -123,6 +123,11 @@ impl<'a> ResultView<'a> {
         Some(self.run.environment.difference(&node.given, node.applied.as_ref()?))
     }
 
+    /// At the root, what the whole job has used.
+    fn usage(&self, id: StepId) -> Option<Usage> {
+        if id == StepId::ROOT { self.run.used } else { self.find(id).exec.as_ref().and_then(|exec| exec.usage) }
+    }
+
     /// What a reporter needs to say about a step, without building its environment: cheap.
     /// # Panics
     /// There is no such node.
@@ -144,7 +149,7 @@ impl<'a> ResultView<'a> {
             work_dir: node.exec.as_ref().map(|exec| exec.work_dir.clone()),
             start: Some(node.start),
             end: node.end,
-            usage: node.exec.as_ref().and_then(|exec| exec.usage),
+            usage: self.usage(id),
             allowed_to_fail: node.allowed_to_fail,
             trace: Some(self.run.trace_of(id)),
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use step_engine::run::{Headline, Kind};
 use step_model::masking::{MASK, Secrets};
-use step_model::result::{Failure, FailureKind, Status, StepId, Usage};
+use step_model::result::{Failure, FailureKind, Means, Status, StepId, Traffic, Usage};
 use step_model::time::Timestamp;
 use step_model::value::Value;
 
@@ -106,6 +106,14 @@ pub struct WrittenUsage {
     system: u64,
     /// Bytes.
     peak_memory: u64,
+    /// Bytes read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    disk: Option<(u64, u64)>,
+    /// Bytes received and sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    means: Option<String>,
 }
 
 /// What a record tells its reader.
@@ -264,11 +272,27 @@ impl WrittenFailure {
 impl WrittenUsage {
     fn of(usage: Usage) -> Self {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Self { user: nanoseconds(usage.cpu_user), system: nanoseconds(usage.cpu_system), peak_memory: usage.peak_memory }
+        let pair = |traffic: Traffic| (traffic.incoming, traffic.outgoing);
+        Self {
+            user: nanoseconds(usage.cpu_user),
+            system: nanoseconds(usage.cpu_system),
+            peak_memory: usage.peak_memory,
+            disk: usage.disk.map(pair),
+            network: usage.network.map(pair),
+            means: Some(usage.means).filter(|means| *means != Means::default()).map(|means| means.name().to_owned()),
+        }
     }
 
     fn into_usage(self) -> Usage {
-        Usage { cpu_user: Duration::from_nanos(self.user), cpu_system: Duration::from_nanos(self.system), peak_memory: self.peak_memory }
+        let traffic = |(incoming, outgoing)| Traffic { incoming, outgoing };
+        Usage {
+            cpu_user: Duration::from_nanos(self.user),
+            cpu_system: Duration::from_nanos(self.system),
+            peak_memory: self.peak_memory,
+            disk: self.disk.map(traffic),
+            network: self.network.map(traffic),
+            means: self.means.and_then(|means| Means::named(&means)).unwrap_or_default(),
+        }
     }
 }
 

@@ -62,7 +62,12 @@ fn every_event_is_a_line_with_a_version() {
         failure: Some(failure.clone()),
         exit_code: Some(2),
         end: Some(Timestamp::from_nanoseconds(1_700_000_001_120_000_000)),
-        usage: Some(Usage { cpu_user: Duration::from_millis(40), cpu_system: Duration::from_millis(2), peak_memory: 4096 }),
+        usage: Some(Usage {
+            cpu_user: Duration::from_millis(40),
+            cpu_system: Duration::from_millis(2),
+            peak_memory: 4096,
+            ..Usage::default()
+        }),
         ..compile()
     };
     lines.ended(StepId(1), &ended, b"not repeated");

@@ -17,7 +17,12 @@ fn headline(status: Status) -> Headline {
         work_dir: Some("/builds/x".into()),
         start: Some(Timestamp::from_nanoseconds(0)),
         end: Some(Timestamp::from_nanoseconds(1_240_000_000)),
-        usage: Some(Usage { cpu_user: Duration::from_millis(900), cpu_system: Duration::from_millis(20), peak_memory: 12_300_000 }),
+        usage: Some(Usage {
+            cpu_user: Duration::from_millis(900),
+            cpu_system: Duration::from_millis(20),
+            peak_memory: 12_300_000,
+            ..Usage::default()
+        }),
         allowed_to_fail: false,
         trace: None,
     }
@@ -143,10 +148,10 @@ fn a_job_ends_with_one_line() {
     let failure = |kind| Failure { kind, message: String::new() };
     let took = Some(Duration::from_millis(1400));
     let text = [
-        job(Status::Success, None, took),
-        job(Status::Failure, Some(&failure(FailureKind::StepFailure)), took),
-        job(Status::Failure, Some(&failure(FailureKind::Timeout)), took),
-        job(Status::Cancelled, Some(&failure(FailureKind::Cancelled)), None),
+        job(Status::Success, None, took, None),
+        job(Status::Failure, Some(&failure(FailureKind::StepFailure)), took, None),
+        job(Status::Failure, Some(&failure(FailureKind::Timeout)), took, None),
+        job(Status::Cancelled, Some(&failure(FailureKind::Cancelled)), None, None),
     ];
     insta::assert_snapshot!(stripped(&text.concat()), @r"
     job succeeded in 1.40s

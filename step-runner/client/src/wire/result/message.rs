@@ -155,7 +155,17 @@ fn failure_kind(kind: FailureKind) -> failure::Kind {
 }
 
 fn usage(usage: Usage) -> UsageMessage {
-    UsageMessage { cpu_user: Some(duration(usage.cpu_user)), cpu_system: Some(duration(usage.cpu_system)), peak_memory: usage.peak_memory }
+    let (disk, network) = (usage.disk.unwrap_or_default(), usage.network.unwrap_or_default());
+    UsageMessage {
+        cpu_user: Some(duration(usage.cpu_user)),
+        cpu_system: Some(duration(usage.cpu_system)),
+        peak_memory: usage.peak_memory,
+        disk_read: disk.incoming,
+        disk_written: disk.outgoing,
+        network_received: network.incoming,
+        network_sent: network.outgoing,
+        means: usage.means.name().to_owned(),
+    }
 }
 
 fn timestamp(timestamp: Timestamp) -> prost_types::Timestamp {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use step_model::document::Dialect;
 use step_model::plan::Provenance;
-use step_model::result::{ExecResult, Failure, FailureKind, Status, StepId, StepResult, Usage};
+use step_model::result::{ExecResult, Failure, FailureKind, Means, Status, StepId, StepResult, Traffic, Usage};
 use step_model::time::Timestamp;
 use step_model::value::{Data, Value};
 
@@ -111,6 +111,9 @@ pub fn node_of(message: StepResultMessage) -> StepResult {
             cpu_user: duration(usage.cpu_user.as_ref()),
             cpu_system: duration(usage.cpu_system.as_ref()),
             peak_memory: usage.peak_memory,
+            disk: traffic(usage.disk_read, usage.disk_written),
+            network: traffic(usage.network_received, usage.network_sent),
+            means: Means::named(&usage.means).unwrap_or_default(),
         }),
         digest: message.digest.parse().ok(),
         provenance: Some(message.commit.as_str())
@@ -167,6 +170,10 @@ pub(crate) fn failure_kind(kind: failure::Kind) -> Option<FailureKind> {
 
 pub(crate) fn timestamp(message: &prost_types::Timestamp) -> Timestamp {
     Timestamp::from_nanoseconds(message.seconds.saturating_mul(1_000_000_000).saturating_add(message.nanos.into()))
+}
+
+fn traffic(incoming: u64, outgoing: u64) -> Option<Traffic> {
+    (incoming != 0 || outgoing != 0).then_some(Traffic { incoming, outgoing })
 }
 
 fn duration(message: Option<&prost_types::Duration>) -> Duration {

@@ -7,7 +7,7 @@ use step_model::document::{Body, StepDocument};
 use step_model::masking::Secrets;
 use step_model::plan::Provenance;
 use step_model::reference::Digest;
-use step_model::result::{ExecResult, Failure, FailureKind, ResultTree as _, Status, StepId, StepResult, Usage};
+use step_model::result::{ExecResult, Failure, FailureKind, ResultTree as _, Status, StepId, StepResult, Traffic, Usage};
 use step_model::time::Timestamp;
 use step_model::value::Value;
 
@@ -93,7 +93,13 @@ fn tree() -> OwnedTree {
         end: Some(Timestamp::from_nanoseconds(1_700_000_001_000_000_000)),
         trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().ok(),
         allowed_to_fail: true,
-        usage: Some(Usage { cpu_user: Duration::from_millis(1500), cpu_system: Duration::from_secs(2), peak_memory: 5_000_000_000 }),
+        usage: Some(Usage {
+            cpu_user: Duration::from_millis(1500),
+            cpu_system: Duration::from_secs(2),
+            peak_memory: 5_000_000_000,
+            disk: Some(Traffic { incoming: 512, outgoing: 1024 }),
+            ..Usage::default()
+        }),
         digest: Some(Digest::of(b"x")),
         provenance: Some(Provenance { commit: "0a1b".into(), dirty: true }),
         failure: failure("exec: exit status 7"),
@@ -130,7 +136,7 @@ fn our_fields_follow_those_of_the_original() {
     let all = json(&tree(), true);
     let ours = all.strip_prefix(&json(&tree(), false)[..all.find(r#""outputs":{"o":"#).unwrap()]);
     assert!(ours.is_some());
-    insta::assert_snapshot!(all.split(r#""exitCode":7}"#).nth(1).unwrap(), @r#","startTime":"2023-11-14T22:13:20.12Z","endTime":"2023-11-14T22:13:21Z","usage":{"cpuUser":"1.5s","cpuSystem":"2s","peakMemory":"5000000000"},"digest":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","failureKind":"step_failure","commit":"0a1b","dirty":true,"sensitiveOutputs":["s"],"failureMessage":"exec: exit status 7","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","failureAllowed":true}],"failureKind":"step_failure","failureMessage":"step \"greet\": exec: exit status 7"}"#);
+    insta::assert_snapshot!(all.split(r#""exitCode":7}"#).nth(1).unwrap(), @r#","startTime":"2023-11-14T22:13:20.12Z","endTime":"2023-11-14T22:13:21Z","usage":{"cpuUser":"1.5s","cpuSystem":"2s","peakMemory":"5000000000","diskRead":"512","diskWritten":"1024","means":"process"},"digest":"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881","failureKind":"step_failure","commit":"0a1b","dirty":true,"sensitiveOutputs":["s"],"failureMessage":"exec: exit status 7","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","failureAllowed":true}],"failureKind":"step_failure","failureMessage":"step \"greet\": exec: exit status 7"}"#);
 }
 
 #[test]

@@ -75,7 +75,12 @@ fn our_fields(printer: &mut Printer<'_>, result: &StepResult) -> io::Result<()> 
             if let Some(system) = &usage.cpu_system {
                 printer.duration(Field::named("cpuSystem", "cpu_system"), system)?;
             }
-            printer.large_integer(Field::named("peakMemory", "peak_memory"), usage.peak_memory)
+            printer.large_integer(Field::named("peakMemory", "peak_memory"), usage.peak_memory)?;
+            printer.large_integer(Field::named("diskRead", "disk_read"), usage.disk_read)?;
+            printer.large_integer(Field::named("diskWritten", "disk_written"), usage.disk_written)?;
+            printer.large_integer(Field::named("networkReceived", "network_received"), usage.network_received)?;
+            printer.large_integer(Field::named("networkSent", "network_sent"), usage.network_sent)?;
+            printer.plain(Field::of("means"), &usage.means)
         })?;
     }
     printer.plain(Field::of("digest"), &result.digest)?;

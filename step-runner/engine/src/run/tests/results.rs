@@ -46,6 +46,9 @@ fn a_result_is_complete_at_any_moment() {
     assert_eq!((node.status, node.usage), (Status::Success, Some(usage)));
     assert_eq!((node.start, node.end), (Some(at(0).wall), Some(at(3).wall)));
     assert_eq!(world.node("b").start, Some(at(3).wall));
+    world.on(Event::Exited { step: StepId(2), exit: Exit::Code(0), usage });
+    let all = world.node("").usage.map(|usage| usage.cpu_user);
+    assert_eq!(all, Some(std::time::Duration::from_millis(10)), "the root has what all steps used");
 }
 
 #[test]
