@@ -4,5 +4,6 @@ mod calls;
 mod client;
 mod gitlabs_runner;
 mod lives;
+mod python;
 mod served;
 mod ways;

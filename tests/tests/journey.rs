@@ -9,6 +9,7 @@ mod output;
 mod page;
 mod payloads;
 mod processes;
+mod remote;
 mod secrets;
 mod static_agent;
 mod telemetry;

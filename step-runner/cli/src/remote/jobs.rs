@@ -6,9 +6,12 @@ use crate::run::typed::Output;
 use crate::show::Form;
 use crate::tree::in_words;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use step_client::logs::{LogReader, Merged};
+use std::pin::pin;
+use std::time::Duration;
+use step_client::logs::{LogReader, Merged, Take};
 use step_client::wire::request::message_to_json;
 use step_client::{AgentClient, CallFailed, JobStatus, NotRunToEnd};
 use step_model::result::Status;
@@ -20,23 +23,18 @@ pub async fn follow(agent: &AgentClient, place: &Where, id: &str, offset: u64, r
         Ok(reader) => reader,
         Err(failed) => return Err(stop(agent, place, &failed).await),
     };
-    let mut shown = (reader, Merged::default(), Vec::new());
-    let print = |bytes: &[u8]| {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush())
-    };
-    let ended = agent.follow_to_end(id, offset, |bytes| {
-        if raw {
-            return print(&bytes);
+    let shown = RefCell::new(Shown { reader, merged: Merged::default(), raw, is_quiet: true });
+    let ended = agent.follow_to_end(id, offset, |bytes| shown.borrow_mut().log(&bytes));
+    let mut ended = pin!(ended);
+    let mut ticks = tokio::time::interval(QUIET);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut ended => break outcome,
+            _ = ticks.tick() => shown.borrow_mut().tick().map_err(|fault| not_printed(&fault))?,
         }
-        let (reader, merged, lines) = &mut shown;
-        reader.push(&bytes, &mut |piece| merged.add(&piece, lines));
-        print(&std::mem::take(lines))
-    });
-    let outcome = ended.await;
-    let (mut reader, mut merged, mut lines) = shown;
-    reader.finish(&mut |piece| merged.add(&piece, &mut lines));
-    let printed = print(&lines);
+    };
+    let printed = shown.borrow_mut().tell(LogReader::finish);
     match outcome {
         Ok(_) => printed.map_err(|fault| not_printed(&fault)).map(|()| Exit::Done),
         // Whoever reads has seen enough.
@@ -44,6 +42,39 @@ pub async fn follow(agent: &AgentClient, place: &Where, id: &str, offset: u64, r
         Err(NotRunToEnd::LogNotTaken { cause, .. }) => Err(not_printed(&cause)),
         Err(NotRunToEnd::Call(failed)) => Err(stop(agent, place, &failed).await),
     }
+}
+
+/// A line whose end is not certain is ended after so long without another one.
+pub const QUIET: Duration = Duration::from_millis(200);
+
+/// A log on its way to standard output.
+struct Shown {
+    reader: LogReader,
+    merged: Merged,
+    raw: bool,
+    is_quiet: bool,
+}
+
+impl Shown {
+    fn log(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.is_quiet = false;
+        if self.raw { print(bytes) } else { self.tell(|reader, take| reader.push(bytes, take)) }
+    }
+
+    fn tick(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_quiet, true) { self.tell(LogReader::quiet) } else { Ok(()) }
+    }
+
+    fn tell(&mut self, read: impl FnOnce(&mut LogReader, &mut Take<'_>)) -> io::Result<()> {
+        let mut lines = Vec::new();
+        read(&mut self.reader, &mut |piece| self.merged.add(&piece, &mut lines));
+        if lines.is_empty() { Ok(()) } else { print(&lines) }
+    }
+}
+
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// A reader for a log from `offset` on. How a log is framed stands at its beginning only.

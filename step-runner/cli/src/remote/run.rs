@@ -22,7 +22,6 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io::{self, Write as _};
 use std::pin::pin;
-use std::time::Duration;
 use step_agent::job_process::{Ask, Audience as _, Stream};
 use step_client::RunRequest;
 use step_client::logs::{self, LogReader, Merged};
@@ -31,9 +30,6 @@ use step_client::wire::result::{Format, Redaction, Writing};
 use step_client::{AgentClient, CallFailed, NotRunToEnd};
 use step_model::masking::Secrets;
 use step_model::result::StepId;
-
-/// How often the status line of a terminal is drawn.
-const TICK: Duration = Duration::from_millis(200);
 
 /// Runs what the command line says.
 /// # Errors
@@ -147,11 +143,11 @@ impl RemoteRun<'_> {
     /// Tells the log as it comes; signals ask the job to end, and then end it.
     async fn follow(&self, agent: &AgentClient, id: &str, signals: &mut Signals, teller: &mut Teller<Screen>) -> Result<Seen, Stop> {
         let is_text = self.settings.output == Output::Text;
-        let telling = RefCell::new(Telling { reader: LogReader::new(), merged: Merged::default(), is_text, teller });
+        let telling = RefCell::new(Telling { reader: LogReader::new(), merged: Merged::default(), is_text, is_quiet: true, teller });
         let outcome = {
             let following = agent.follow_to_end(id, 0, |bytes| telling.borrow_mut().log(&bytes));
             let mut following = pin!(following);
-            let mut ticks = tokio::time::interval(TICK);
+            let mut ticks = tokio::time::interval(jobs::QUIET);
             loop {
                 tokio::select! {
                     biased;
@@ -163,7 +159,8 @@ impl RemoteRun<'_> {
                         }
                     }
                     outcome = &mut following => break outcome.map(Seen::Ended),
-                    _ = ticks.tick() => telling.borrow_mut().teller.tick(),
+                    // That nobody reads any more is told by the next piece.
+                    _ = ticks.tick() => drop(telling.borrow_mut().tick()),
                 }
             }
         };
@@ -255,12 +252,20 @@ struct Telling<'a> {
     reader: LogReader,
     merged: Merged,
     is_text: bool,
+    is_quiet: bool,
     teller: &'a mut Teller<Screen>,
 }
 
 impl Telling<'_> {
     fn log(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.is_quiet = false;
         self.tell(|reader, take| reader.push(bytes, take))
+    }
+
+    /// The status line, and the end of a line that nothing followed.
+    fn tick(&mut self) -> io::Result<()> {
+        self.teller.tick();
+        if std::mem::replace(&mut self.is_quiet, true) { self.tell(LogReader::quiet) } else { Ok(()) }
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -269,7 +274,7 @@ impl Telling<'_> {
 
     /// For people both streams are one, as on a terminal; for programs each piece says its stream.
     fn tell(&mut self, read: impl FnOnce(&mut LogReader, &mut logs::Take<'_>)) -> io::Result<()> {
-        let Self { reader, merged, is_text, teller } = self;
+        let Self { reader, merged, is_text, teller, .. } = self;
         let (mut together, mut outcome) = (Together::default(), Ok(()));
         read(reader, &mut |piece| {
             if *is_text {
