@@ -1,9 +1,11 @@
 //! The agent as its callers see it: the real program, over a real socket, by the published contract.
 
 mod calls;
+mod cases;
 mod client;
 mod gitlabs_runner;
 mod lives;
+mod loads;
 mod python;
 mod served;
 mod ways;

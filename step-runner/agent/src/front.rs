@@ -7,6 +7,7 @@
 //!
 //! One thread. Nothing in it waits for a job: what takes time goes to another process, or to the threads for blocking work.
 
+mod agent_service;
 mod birth;
 mod command;
 mod connection;

@@ -62,4 +62,39 @@ mod tests {
         assert_eq!(summary.message, "job \"7\" cancelled: step \"s\": exec: signal: killed");
         assert_eq!((summary.status, summary.failure), (4, 4));
     }
+
+    fn ended(status: Status, kind: Option<FailureKind>, message: &str) -> (u8, String) {
+        let failure = kind.map(|kind| Failure { kind, message: message.into() });
+        let summary = Summary::of("7", status, failure.as_ref(), None, None, None);
+        (summary.status, summary.message)
+    }
+
+    #[test]
+    fn api_19_a_step_that_ended_well_or_not() {
+        assert_eq!(ended(Status::Success, None, ""), (2, String::new()));
+        assert_eq!(ended(Status::Failure, Some(FailureKind::StepFailure), "FOO"), (3, "FOO".into()));
+    }
+
+    #[test]
+    fn api_20_a_job_that_was_cancelled_says_by_which_id() {
+        let expected = (4, "job \"7\" cancelled: signal: killed".to_owned());
+        assert_eq!(ended(Status::Cancelled, Some(FailureKind::Cancelled), "signal: killed"), expected);
+    }
+
+    #[test]
+    fn api_26_final_statuses_stay() {
+        assert_eq!(ended(Status::Success, None, "").0, 2);
+        assert_eq!(ended(Status::Cancelled, Some(FailureKind::Cancelled), "x").0, 4);
+    }
+
+    #[test]
+    fn api_28_a_kill_that_somebody_asked_for_is_a_cancel() {
+        assert_eq!(ended(Status::Cancelled, Some(FailureKind::Cancelled), "step \"s\": exec: signal: killed").0, 4);
+    }
+
+    #[test]
+    fn api_29_a_kill_that_nobody_asked_for_is_a_failure() {
+        let text = "step \"s\": exec: signal: killed";
+        assert_eq!(ended(Status::Failure, Some(FailureKind::StepFailure), text), (3, text.into()));
+    }
 }

@@ -30,6 +30,47 @@ pub struct Following<'a> {
     stream: Streaming<wire::FollowLogsResponse>,
 }
 
+/// A caller of a later release: its requests hold what this one does not know.
+pub struct RawCaller(tonic::client::Grpc<Channel>);
+
+impl RawCaller {
+    /// Sends an encoded `RunRequest`.
+    pub async fn run(&mut self, bytes: Vec<u8>) -> Result<(), Status> {
+        self.0.ready().await.map_err(|fault| Status::unknown(fault.to_string()))?;
+        let path = tonic::codegen::http::uri::PathAndQuery::from_static("/proto.StepRunner/Run");
+        let codec = tonic_prost::ProstCodec::<Encoded, wire::RunResponse>::default();
+        self.0.unary(tonic::Request::new(Encoded(bytes)), path, codec).await.map(drop)
+    }
+}
+
+/// A message that is encoded already.
+#[derive(Debug, Default)]
+struct Encoded(Vec<u8>);
+
+impl prost::Message for Encoded {
+    fn encode_raw(&self, buffer: &mut impl prost::bytes::BufMut) {
+        buffer.put_slice(&self.0);
+    }
+
+    fn merge_field(
+        &mut self,
+        _tag: u32,
+        _wire_type: prost::encoding::WireType,
+        _buffer: &mut impl prost::bytes::Buf,
+        _context: prost::encoding::DecodeContext,
+    ) -> Result<(), prost::DecodeError> {
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Served {
     /// Raw logs and the texts of v0.12, as most cases want them.
     pub fn raw() -> Self {
@@ -79,14 +120,23 @@ impl Served {
 
     /// A connection of its own.
     pub fn connect(&self) -> StepRunnerClient<Channel> {
+        StepRunnerClient::new(self.channel()).max_decoding_message_size(80 << 20).max_encoding_message_size(80 << 20)
+    }
+
+    /// One that sends requests as they are.
+    pub fn connect_raw(&self) -> RawCaller {
+        RawCaller(tonic::client::Grpc::new(self.channel()))
+    }
+
+    pub fn channel(&self) -> Channel {
         let socket = self.socket();
-        let endpoint = Endpoint::from_static("http://localhost");
+        // Room for five hundred logs that nobody has read yet.
+        let endpoint = Endpoint::from_static("http://localhost").initial_connection_window_size(64 << 20);
         let channel = endpoint.connect_with_connector(tower::service_fn(move |_| {
             let socket = socket.clone();
             async move { tokio::net::UnixStream::connect(socket).await.map(TokioIo::new) }
         }));
-        let channel = self.wait(channel).unwrap();
-        StepRunnerClient::new(channel).max_decoding_message_size(80 << 20).max_encoding_message_size(80 << 20)
+        self.wait(channel).unwrap()
     }
 
     /// The connection that the other calls use.
@@ -164,8 +214,11 @@ impl Drop for Served {
     fn drop(&mut self) {
         if let Some(front) = self.front.take() {
             front.signal(Signal::TERM);
-            front.signal(Signal::TERM);
             if !std::thread::panicking() {
+                let mut front = front;
+                // Two at once would be one.
+                front.wait_for("shutting down.");
+                front.signal(Signal::TERM);
                 front.finish();
             }
         }

@@ -34,6 +34,23 @@ pub fn leaving() -> Status {
     status(Code::Unavailable, "LEAVING", "the agent takes no new jobs: it was asked to end", &[])
 }
 
+/// A message over the limit is refused before any service sees it, with a code that means something else to callers.
+pub fn name_limit<B>(mut response: tonic::codegen::http::Response<B>) -> tonic::codegen::http::Response<B> {
+    if let Some(refused) = Status::from_header_map(response.headers())
+        && refused.code() == Code::OutOfRange
+        && refused.message().contains("message length too large")
+    {
+        let limit = super::LARGEST_MESSAGE.to_string();
+        let status = status(Code::ResourceExhausted, "TOO_LARGE", refused.message(), &[("limit", &limit)]);
+        for name in ["grpc-status", "grpc-message", "grpc-status-details-bin"] {
+            response.headers_mut().remove(name);
+        }
+        // Texts of ours fit into a header.
+        let _ = status.add_header(response.headers_mut());
+    }
+    response
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -138,7 +138,36 @@ fn error_of(failure: u8, message: &str) -> Option<wire::StatusError> {
     Some(wire::StatusError { kind: kind.into(), message: message.to_owned() })
 }
 
-fn timestamp(nanoseconds: i64) -> prost_types::Timestamp {
+pub fn timestamp(nanoseconds: i64) -> prost_types::Timestamp {
     let nanos = i32::try_from(nanoseconds.rem_euclid(1_000_000_000)).unwrap_or(0);
     prost_types::Timestamp { seconds: nanoseconds.div_euclid(1_000_000_000), nanos }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::served_directory::ServedDirectory;
+    use crate::summary::Summary;
+
+    fn job() -> Arc<Job> {
+        Job::new("7", ServedDirectory::at("/nowhere".into())).0
+    }
+
+    #[test]
+    fn api_02_a_job_that_was_accepted_and_has_not_begun_has_no_status() {
+        let job = job();
+        job.set_phase(Phase::Accepted);
+        let expected = wire::Status { id: "7".into(), ..wire::Status::default() };
+        assert_eq!(status_of(&job), Some(expected));
+    }
+
+    #[test]
+    fn api_25_a_job_whose_process_left_no_word_has_failed() {
+        let job = job();
+        let summary = Summary { status: 3, failure: 7, message: "interrupted".into(), ..Summary::default() };
+        job.set_phase(Phase::Ended(summary));
+        let status = status_of(&job).unwrap();
+        assert_eq!((status.status(), status.failure_kind()), (wire::step_result::Status::Failure, wire::failure::Kind::Interrupted));
+        assert_eq!(status.error.unwrap().kind(), wire::status_error::Kind::Unknown);
+    }
 }

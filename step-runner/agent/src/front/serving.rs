@@ -8,8 +8,10 @@
 //!    '--the command beside it has ended--> the jobs are asked to end --> gone
 //! ```
 
+use super::agent_service::AgentService;
 use super::birth::Nursery;
 use super::command::{self, Beside};
+use super::refusal;
 use super::registry::Registry;
 use super::service::Service;
 use super::signals::{Signal, Signals};
@@ -21,9 +23,11 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tonic::transport::Server;
+use tower::layer::util::{Identity, Stack};
+use tower::util::MapResponseLayer;
 
 /// What a caller may have on its way to it that it has not taken: a slow path needs more than the 64 KiB of HTTP/2.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -48,6 +52,9 @@ pub struct Serving<'a> {
     pub command: &'a [OsString],
 }
 
+type Answer = tonic::codegen::http::Response<tonic::body::Body>;
+type Layers = Stack<MapResponseLayer<fn(Answer) -> Answer>, Identity>;
+
 /// How a front leaves.
 enum Leave {
     AtOnce,
@@ -62,7 +69,7 @@ impl Serving<'_> {
         let service =
             Service { registry: Arc::clone(&self.registry), nursery: Arc::clone(&self.nursery), is_leaving: Arc::clone(&is_leaving) };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = router(service).serve_with_incoming_shutdown(incoming, async { drop(stopped.await) });
+        let serving = router(service).await.serve_with_incoming_shutdown(incoming, async { drop(stopped.await) });
         let mut serving = std::pin::pin!(serving);
         let leave = tokio::select! {
             served = &mut serving => return Ok(served.map(|()| None)?),
@@ -140,15 +147,29 @@ impl Serving<'_> {
     }
 }
 
-fn router(service: Service) -> tonic::transport::server::Router {
+/// Both services, and what a caller finds out about them: reflection in both of its versions, and health.
+async fn router(service: Service) -> tonic::transport::server::Router<Layers> {
+    use ci_proto::agent::agent_server::AgentServer;
     use ci_proto::step_runner::step_runner_server::StepRunnerServer;
+    let agent = AgentService { registry: Arc::clone(&service.registry), nursery: Arc::clone(&service.nursery), started: SystemTime::now() };
     let step_runner = StepRunnerServer::new(service).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
+    let agent = AgentServer::new(agent).max_decoding_message_size(LARGEST_MESSAGE).max_encoding_message_size(LARGEST_MESSAGE);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<StepRunnerServer<Service>>().await;
+    health.set_serving::<AgentServer<AgentService>>().await;
+    let reflection = || tonic_reflection::server::Builder::configure().register_encoded_file_descriptor_set(ci_proto::FILE_DESCRIPTOR_SET);
     Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
+        .layer(MapResponseLayer::new(refusal::name_limit as fn(Answer) -> Answer))
         .add_service(step_runner)
+        .add_service(agent)
+        .add_service(health_service)
+        // Descriptors that do not fit together are found by the first test that starts a front; serving goes on without.
+        .add_optional_service(reflection().build_v1().ok())
+        .add_optional_service(reflection().build_v1alpha().ok())
 }
 
 /// The first process of a system has to take leave of every orphan.

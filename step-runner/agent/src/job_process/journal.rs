@@ -39,7 +39,8 @@ use step_model::masking::Secrets;
 use step_model::result::{Failure, FailureKind, Status, StepId};
 use tree::NodeRecord;
 
-const FILE: &str = "journal";
+/// Its name in the directory of a job.
+pub const FILE: &str = "journal";
 const FORMAT: u32 = 1;
 /// No record is larger; a length beyond this is no length.
 const LARGEST: usize = 64 * 1024 * 1024;
