@@ -1,7 +1,7 @@
 //! What a front finds when it starts: jobs that run, jobs that have ended, and what was never accepted.
 
 use super::birth::Nursery;
-use super::registry::{Job, Phase, Registry};
+use super::registry::{Job, News, Phase, Registry};
 use super::{ending, link};
 use crate::frame::Frames;
 use crate::job_process::journal;
@@ -11,22 +11,32 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 
 /// A job process that has just been born, or is about to end, may not have its socket: looked for again so often, so far apart.
 const LOOKS: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(2);
+/// How long a front waits at its start for what jobs that run have to tell. One that is stopped tells nothing.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Takes up every job of the directory. Called while no other front is there, and before anybody may call.
 pub async fn take_up(nursery: &Arc<Nursery>, registry: &Arc<Registry>) {
     served_directory::sweep(&nursery.directory);
+    let mut news = Vec::new();
     for (id, directory) in ServedDirectory::all(&nursery.directory) {
         match directory.abandoned() {
-            Ok(None) => alive(nursery, registry, &id, directory).await,
+            Ok(None) => news.push(alive(nursery, registry, &id, directory)),
             Ok(Some(_lock)) => dead(nursery, registry, &id, directory),
             // Something of another program, or of a front that made no locks.
             Err(_) => {}
         }
     }
+    let heard = async {
+        for mut news in news {
+            let _ = news.changed().await;
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, heard).await;
 }
 
 fn dead(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
@@ -65,7 +75,8 @@ fn interrupted(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, direc
     });
 }
 
-async fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) {
+/// Returns what tells of the job: it changes once the job process has told how it stands.
+fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) -> watch::Receiver<News> {
     let connected = detached::connect_in(&directory.inner(), "socket").and_then(UnixStream::from_std);
     let length = std::fs::metadata(directory.log()).map_or(0, |found| found.len());
     let (job, asked) = add(registry, id, directory.clone());
@@ -73,6 +84,7 @@ async fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, direc
         news.log.bytes = length;
         news.phase = Phase::Accepted;
     });
+    let news = job.news.subscribe();
     let (nursery, registry, alive) = (Arc::clone(nursery), Arc::clone(registry), registry.begin());
     tokio::spawn(async move {
         let connected = match connected {
@@ -89,6 +101,7 @@ async fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, direc
             }
         }
     });
+    news
 }
 
 /// # Errors
