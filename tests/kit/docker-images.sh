@@ -62,7 +62,7 @@ echo 'host all all all scram-sha-256' >>$data/pg_hba.conf
 exec postgres -D $data -c listen_addresses='*' -c fsync=off -k /tmp
 END
   mmdebstrap --quiet --variant=minbase --include=postgresql-15 --aptopt='Apt::Install-Recommends "false"' \
-    --customize-hook="install -m 644 $start \$1/start" --customize-hook='chown 101 $1/var/lib/postgresql 2>/dev/null || true' \
+    --customize-hook="install -m 644 $start \$1/start" --customize-hook='chroot "$1" chown -R postgres: /var/lib/postgresql' \
     "$suite" "${tar%.tar}.new.tar" "deb $(debian_archive) $suite main" >&2
   mv "${tar%.tar}.new.tar" "$tar"
 }

@@ -17,11 +17,25 @@ pub struct Component {
 impl Component {
     /// Starts one of its own for this test. `None`: it cannot be had here, and the test is skipped.
     pub fn start(name: &'static str) -> Option<Self> {
+        Self::start_with(name, &[])
+    }
+
+    /// The same, with variables that its script understands.
+    pub fn start_with(name: &'static str, env: &[(&str, &str)]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let instance = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut component = Self { name, instance, values: BTreeMap::new() };
-        component.values = run(name, &["start"], &[("KIT_INSTANCE", &component.instance)])?;
+        let env: Vec<(&str, &str)> = env.iter().copied().chain([("KIT_INSTANCE", component.instance.as_str())]).collect();
+        let values = run(name, &["start"], &env)?;
+        component.values = values;
         Some(component)
+    }
+
+    /// Starts it again after it was killed, with the data that it had.
+    pub fn start_again(mut self) -> Option<Self> {
+        let values = run(self.name, &["start"], &[("KIT_INSTANCE", &self.instance)])?;
+        self.values = values;
+        Some(self)
     }
 
     /// What `start` printed: `KEY=VALUE`.

@@ -11,6 +11,7 @@ mod payloads;
 mod processes;
 mod remote;
 mod secrets;
+mod services;
 mod static_agent;
 mod telemetry;
 mod testing;

@@ -6,7 +6,7 @@ use std::fmt;
 pub const DOCKER_HUB: &str = "docker.io";
 
 /// `registry.example/group/name:tag@digest`, made complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageReference {
     /// As it was written.
     written: String,

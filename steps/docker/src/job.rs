@@ -24,8 +24,8 @@ pub const NETWORK_VARIABLE: &str = "STEP_RUNNER_NETWORK";
 
 /// How long the agent inside may take to end its steps once the job is cancelled: a little less than the host waits for us.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(25);
-/// A container whose agent has ended is gone within this time, or is killed.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// A container whose stream is closed ends within this time, or is killed.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// For things that only tidy up.
 const TIDY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -127,7 +127,7 @@ async fn in_container(
     let environment =
         Environment { name: format!("the container of `{}`", settings.image), work_dir: specification.work_dir.clone(), timeout: None };
     let mut outcome = step.hand_over(stream, &environment, cancellation).await;
-    let needs_reason = outcome.as_ref().map_or(true, |result| !result.has_succeeded() && !result.was_cancelled());
+    let needs_reason = outcome.as_ref().map_or(true, |result| !result.has_succeeded()) && !cancellation.is_asked();
     if needs_reason && !matches!(outcome, Err(HandoverFailure::Failed(_))) {
         explain(&mut outcome, engine, &container, &circumstances).await;
     }
@@ -174,8 +174,14 @@ async fn explain(
     container: &str,
     circumstances: &Circumstances<'_>,
 ) {
-    // The stream is closed, so the agent ends, and with it the container.
-    let _gone = tokio::time::timeout(END_TIMEOUT, engine.wait(container)).await;
+    // The stream is closed, so the agent ends, and with it the container. Only of a container that has ended the engine says why.
+    if tokio::time::timeout(END_TIMEOUT, engine.wait(container)).await.is_err() {
+        let _gone = engine.kill(container).await;
+        let _gone = tokio::time::timeout(TIDY_TIMEOUT, engine.wait(container)).await;
+        if let Err(HandoverFailure::Lost { .. }) = outcome {
+            return;
+        }
+    }
     match (engine.ended(container).await, outcome) {
         (Ok(Some(ended)), Ok(result)) => {
             if let Some(more) = ending::more_about(&ended, circumstances) {

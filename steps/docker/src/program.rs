@@ -6,16 +6,17 @@ use crate::{job, sweep};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use step_sdk::{Cancellation, DelegatedResult, Failure, Step, say};
+use step_sdk::Failure;
 
 /// Removing waits no longer for an engine that says nothing.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Carries out what the words behind `step-runner docker` ask for.
 pub fn main(words: &[String]) -> ExitCode {
-    match runtime().and_then(|runtime| runtime.block_on(carry_out(words))) {
-        Ok(code) => code,
-        Err(failure) => step_sdk::end(Err(failure)),
+    match words.split_first() {
+        None => step_sdk::delegating(|step, cancellation| async move { job::run(&step, &cancellation).await }),
+        Some((word, rest)) if word == "clean-up" => step_sdk::end(runtime().and_then(|runtime| runtime.block_on(clean_up(rest)))),
+        Some((word, _)) => step_sdk::end(Err(unknown(word))),
     }
 }
 
@@ -27,39 +28,11 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     built.map_err(|error| Failure::internal(format!("could not start: {error}")))
 }
 
-async fn carry_out(words: &[String]) -> Result<ExitCode, Failure> {
-    match words.split_first() {
-        None => step().await,
-        Some((word, rest)) if word == "clean-up" => clean_up(rest).await.map(|()| ExitCode::SUCCESS),
-        Some((word, _)) => Err(unknown(word)),
-    }
-}
-
 /// # Errors
 /// Always: says which words there are.
 pub fn unknown(word: &str) -> Failure {
     Failure::bad_input(format!("`{word}` is not known here"))
         .with_hint("this is a step, `builtin://docker` or `builtin://service`; `clean-up` removes what one left")
-}
-
-/// The step itself. Its failures become a result, which the host grafts.
-async fn step() -> Result<ExitCode, Failure> {
-    let step = Step::from_environment();
-    let cancellation = Cancellation::of_signals().map_err(|error| Failure::internal(format!("could not listen to signals: {error}")))?;
-    let outcome = job::run(&step, &cancellation).await;
-    let (result, code) = match outcome {
-        // What failed inside has said so in the log.
-        Ok(result) => {
-            let code = if result.has_succeeded() { 0 } else { 1 };
-            (result, code)
-        }
-        Err(failure) => {
-            say(&failure.to_string());
-            (DelegatedResult::failed(&failure), failure.exit_code())
-        }
-    };
-    step.give_back(&result)?;
-    Ok(code.into())
 }
 
 /// Which engine and which step, as the words of a clean-up command.

@@ -63,8 +63,9 @@ pub async fn have_image(engine: &Engine, settings: &Settings, keyring: &Keyring)
         }
     }
     let failure = Failure::step(format!("could not get the image `{image}`: {}", reasons.join("; then: ")));
-    let denied =
-        reasons.iter().any(|reason| ["denied", "unauthorized", "authentication required"].iter().any(|word| reason.contains(word)));
+    let denied = reasons.iter().any(|reason| {
+        ["denied", "unauthorized", "authentication required", "no basic auth credentials"].iter().any(|word| reason.contains(word))
+    });
     Err(failure.with_hint(if denied {
         "check its name; if it is not public, give a login: `docker login`, the job variable `DOCKER_AUTH_CONFIG`, or the input `credentials`"
     } else {

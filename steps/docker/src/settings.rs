@@ -103,8 +103,11 @@ impl Settings {
     /// All problems of the inputs in one failure; as a refusal when a permission is all that is missing.
     pub fn check(inputs: ContainerInputs, permissions: &Permissions) -> Result<Self, Failure> {
         let mut problems = Problems::default();
-        let image = ImageReference::parse(&inputs.image).map_err(|error| problems.add("image", &error.to_string())).ok();
-        let settings = image.map(|image| Self {
+        let image = ImageReference::parse(&inputs.image).unwrap_or_else(|error| {
+            problems.add("image", &error.to_string());
+            ImageReference::default()
+        });
+        let settings = Self {
             image,
             entrypoint: entrypoint(inputs.entrypoint),
             command: inputs.command,
@@ -134,8 +137,8 @@ impl Settings {
             read_only: inputs.read_only,
             labels: texts(&inputs.labels, "labels", &mut problems),
             engine_timeout: timeout(&inputs.engine_timeout, &mut problems),
-        });
-        let settings = problems.or(settings)?;
+        };
+        problems.none()?;
         permissions.allow(&settings)?;
         Ok(settings)
     }
@@ -150,11 +153,8 @@ impl Problems {
         self.0.push(format!("`{input}`: {why}"));
     }
 
-    fn or<T>(self, value: Option<T>) -> Result<T, Failure> {
-        match value {
-            Some(value) if self.0.is_empty() => Ok(value),
-            _ => Err(Failure::new(FailureKind::BadInput, self.0.join("; "))),
-        }
+    fn none(self) -> Result<(), Failure> {
+        if self.0.is_empty() { Ok(()) } else { Err(Failure::new(FailureKind::BadInput, self.0.join("; "))) }
     }
 }
 
@@ -287,12 +287,13 @@ mod tests {
     #[test]
     fn every_problem_is_told_at_once() {
         let failure = check(serde_json::json!({
-            "image": "a", "memory": "lots", "pull_policy": ["sometimes"], "mounts": ["a", "./b:/c"], "cpus": -1, "platform": "arm64",
+            "image": "A", "memory": "lots", "pull_policy": ["sometimes"], "mounts": ["a", "./b:/c"], "cpus": -1, "platform": "arm64",
             "workspace": "share", "variables": {"A": []}, "engine_timeout": "soon",
         }))
         .unwrap_err();
         assert_eq!(failure.kind, FailureKind::BadInput);
         insta::assert_snapshot!(failure.message.replace("; ", "\n"), @r"
+        `image`: `A` is no name of an image: the name of a repository has no capital letters
         `pull_policy`: `sometimes` is none of `always`, `if-not-present` and `never`
         `variables`: the value of `A` is neither a text nor a number
         `workspace`: `share` is none of `mount`, `copy` and `none`

@@ -17,9 +17,6 @@ use step_client::connect::{ByteStream, Once};
 use step_client::logs::{LogReader, Piece, Stream};
 use step_client::{AgentClient, CallFailed};
 
-/// How long a line may stay without its end before it is shown: a prompt, say.
-const QUIET: Duration = Duration::from_millis(50);
-
 /// How long an agent may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -99,14 +96,19 @@ async fn follow(agent: &AgentClient, id: &str, cancellation: &Cancellation) -> R
     loop {
         tokio::select! {
             piece = log.next() => match piece? {
-                Some(bytes) => reader.push(&bytes, &mut show),
+                Some(bytes) => {
+                    // Both of our streams may be one to the host: a line ends before the other stream goes on.
+                    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                        reader.push(line, &mut show);
+                        reader.quiet(&mut show);
+                    }
+                }
                 None => break,
             },
             () = cancellation.asked(), if !was_cancelled => {
                 was_cancelled = true;
                 agent.cancel(id).await?;
             }
-            () = tokio::time::sleep(QUIET) => reader.quiet(&mut show),
         }
     }
     reader.finish(&mut show);

@@ -32,12 +32,14 @@
 
 mod agent_binary;
 mod cancellation;
+mod delegating;
 mod failure;
 mod handover;
 mod step;
 
 pub use agent_binary::{agent_binary, agent_name};
 pub use cancellation::Cancellation;
+pub use delegating::delegating;
 pub use failure::{Failure, FailureKind, end};
 pub use handover::{DelegatedResult, Environment, HandoverFailure};
 pub use step::Step;

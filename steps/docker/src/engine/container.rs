@@ -9,7 +9,7 @@ use bollard::models::{
     NetworkingConfig, PortBinding,
 };
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, InspectContainerOptions, LogsOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, InspectContainerOptions, KillContainerOptions, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder, StartContainerOptions, WaitContainerOptionsBuilder,
 };
 use futures::StreamExt as _;
@@ -60,6 +60,14 @@ impl Engine {
 
     pub async fn start(&self, id: &str) -> Result<(), Trouble> {
         self.ask(self.docker.start_container(id, None::<StartContainerOptions>)).await
+    }
+
+    /// One that has ended, or is not there, is fine.
+    pub async fn kill(&self, id: &str) -> Result<(), Trouble> {
+        match self.ask(self.docker.kill_container(id, None::<KillContainerOptions>)).await {
+            Err(trouble) if trouble.is_absent() || trouble.is_conflict() => Ok(()),
+            other => other,
+        }
     }
 
     /// Waits for its end, however long that takes.
