@@ -3,6 +3,7 @@
 mod calls;
 mod cases;
 mod client;
+mod deaths;
 mod gitlabs_runner;
 mod lives;
 mod loads;
