@@ -145,3 +145,29 @@ fn a_list_of_steps_is_valid_or_not() {
     assert!(!run.is_valid(&json!({"run": []})));
     assert!(!run.is_valid(&json!([{"name": "a", "exec": {"command": ["x"]}}])));
 }
+
+#[test]
+fn the_tests_of_the_examples_and_of_new_steps_fit_the_schema_of_tests() {
+    let schema = step_model::testing::schema::step_test();
+    assert!(jsonschema::meta::is_valid(&schema));
+    let schema = whole(&schema);
+    let workshop = ci_tests::workshop::Workshop::new();
+    for kind in ["--exec", "--run", "--script"] {
+        ci_tests::workshop::Ends::ends(workshop.step_runner(&["new", &kind[2..], kind]), 0);
+    }
+    let mut texts: Vec<String> = ["exec", "run", "script"].iter().map(|kind| workshop.read(&format!("{kind}/step_test.yml"))).collect();
+    texts.extend(ci_tests::repository::files_ending_in(&["_test.yml"]).into_iter().map(|file| file.text));
+    assert!(texts.len() >= 7);
+    for text in texts {
+        assert_eq!(schema.iter_errors(&yaml(&text)).map(|error| error.to_string()).collect::<Vec<_>>(), [""; 0], "{text}");
+    }
+    for text in [
+        "cases: []",
+        "cases: [{}]",
+        "cases: [{name: a, inptus: {}}]",
+        "cases: [{name: a, timeout: 5 minutes}]",
+        "cases: [{name: a, expect: {steps: {b: done}}}]",
+    ] {
+        assert!(!schema.is_valid(&yaml(text)), "{text}");
+    }
+}

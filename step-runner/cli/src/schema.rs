@@ -20,6 +20,8 @@ enum File {
     Step,
     /// The list behind `run:` of a job.
     JobRun,
+    /// `step_test.yml`.
+    StepTest,
 }
 
 /// # Errors
@@ -44,6 +46,7 @@ impl File {
             Self::Func => schema::definition_file(Dialect::Functions),
             Self::Step => schema::definition_file(Dialect::Steps),
             Self::JobRun => schema::job_run(),
+            Self::StepTest => step_model::testing::schema::step_test(),
         }
     }
 
@@ -62,6 +65,7 @@ mod tests {
         let all = by_name(File::value_variants());
         let ids: Vec<(&str, &str)> =
             all.as_object().unwrap().iter().map(|(name, schema)| (name.as_str(), schema["$id"].as_str().unwrap())).collect();
-        assert_eq!(ids, [("func", "urn:step-runner:func"), ("job-run", "urn:step-runner:job-run"), ("step", "urn:step-runner:step")]);
+        let names = ["func", "job-run", "step", "step-test"];
+        assert_eq!(ids, names.map(|name| (name, ["urn:step-runner:", name].concat())).each_ref().map(|(name, id)| (*name, id.as_str())));
     }
 }

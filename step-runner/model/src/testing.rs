@@ -1,6 +1,8 @@
 //! Testing: what `step_test.yml` says about a step (`suite`, read by `read`), and builders of nouns for our own tests, in few words.
 
 pub mod read;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod suite;
 mod table;
 mod words;

@@ -308,7 +308,7 @@ impl Comparing<'_> {
             && expected.iter().zip(&self.outcome.calls).all(|(expected, call)| expected.it == whole(&call.name, &call.args));
         if !is_as_expected {
             let expected: Vec<String> = expected.iter().map(|call| in_words(&call.it)).collect();
-            let message = format!("{} of stubs are expected, and there were {}", counted(expected.len(), "call"), got.len());
+            let message = format!("the calls of stubs differ: {} expected, {} made", expected.len(), got.len());
             self.differ(place, message, expected.join("\n"), got.join("\n"));
         }
     }
@@ -381,10 +381,6 @@ fn times(number: u64) -> String {
         1 => "once".into(),
         number => format!("{number} times"),
     }
-}
-
-pub(crate) fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 pub(crate) fn seconds(duration: std::time::Duration) -> String {

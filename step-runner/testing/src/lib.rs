@@ -18,6 +18,7 @@ pub mod mutate;
 pub mod outcome;
 pub mod plan;
 mod process;
+pub mod scenario;
 pub mod stage;
 pub mod stub;
 pub mod subject;

@@ -47,7 +47,8 @@ fn stand_in(index: usize, fake: &Fake) -> StandIn {
     };
     StandIn {
         exec: Exec { command, work_dir: None },
-        outputs: Outputs::Declared(fake.outputs.iter().map(declared).collect()),
+        // One that fails gives nothing, and nobody can say what it would have given.
+        outputs: if fake.exit == 0 { Outputs::Declared(fake.outputs.iter().map(declared).collect()) } else { Outputs::Delegate },
         inputs: fake.inputs.clone(),
     }
 }
@@ -196,8 +197,11 @@ pub fn plan(
     };
     let mut root = PlannedDocument::of_job(Arc::new(StepDocument::of_steps(document.dialect, [step])), Arc::clone(&subject.dir));
     root.targets = vec![PlanTarget::Document(Arc::new(tested))];
-    let places =
-        Places { work_dir: Arc::clone(&directories.work), build_dir: Arc::clone(&subject.dir), files_dir: Arc::clone(&directories.files) };
+    let places = Places {
+        work_dir: Arc::clone(&directories.work),
+        build_dir: Arc::clone(&subject.boundary),
+        files_dir: Arc::clone(&directories.files),
+    };
     Ok(Plan {
         process_env: clean_environment(case, around),
         request_env,

@@ -17,6 +17,8 @@ pub struct Subject {
     /// Absolute, without symbolic links.
     pub dir: Arc<str>,
     pub file: Arc<str>,
+    /// What its references must not leave, besides a repository: where the tests are run, if it lies there.
+    pub boundary: Arc<str>,
     pub text: Arc<str>,
     pub digest: Digest,
     pub document: Arc<StepDocument>,
@@ -54,7 +56,10 @@ impl Subject {
         let (dir, name) = parts_of(&real).ok_or_else(|| unreadable("its path is not UTF-8".into()))?;
         let reading = raw::read(text, &name);
         let document = reading.document.filter(|_| reading.problems.is_empty()).ok_or_else(|| problems(text, reading.problems))?;
-        Ok(Self { dir, file: name, digest: Digest::of(text.as_bytes()), text: text.into(), document })
+        let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
+        let here = here.as_deref().filter(|here| Path::new(&*dir).starts_with(here)).and_then(Path::to_str);
+        let boundary = here.map_or_else(|| Arc::clone(&dir), Arc::from);
+        Ok(Self { boundary, dir, file: name, digest: Digest::of(text.as_bytes()), text: text.into(), document })
     }
 
     pub fn path(&self) -> PathBuf {

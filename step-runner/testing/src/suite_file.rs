@@ -176,7 +176,7 @@ pub fn resolve(
     case: &Case,
     builtins: &Builtins,
 ) -> Result<Arc<PlannedDocument>, Vec<DocumentProblems>> {
-    let mut loader = Loader::new(&subject.dir, false);
+    let mut loader = Loader::new(&subject.boundary, false);
     let (resolver, effects) = Resolver::start(Arc::new(with_all_inputs(document)), Arc::clone(&subject.dir), builtins.clone());
     let mut resolver = resolver.with_stand_ins(stand_ins(case));
     let mut open = VecDeque::from(effects);

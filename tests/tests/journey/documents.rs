@@ -16,10 +16,32 @@ fn every_command_of_the_guide_why_did_my_job_fail_prints_what_it_shows() {
     execute("docs/guide/why-did-my-job-fail.md");
 }
 
+#[test]
+fn every_command_of_the_guide_testing_a_step_prints_what_it_shows() {
+    execute("docs/guide/testing-a-step.md");
+}
+
+#[test]
+fn the_steps_of_the_examples_pass_their_tests_and_every_mutant_is_noticed() {
+    let workshop = copy_of_the_repository();
+    let tested = workshop.step_runner(&["test", "examples", "--mutate", "--quiet"]).ends(0);
+    assert_eq!(tested.stdout().matches("mutants of").count(), 4, "{tested}");
+}
+
+#[test]
+fn every_flag_of_test_stands_in_its_reference() {
+    let help = Workshop::new().step_runner(&["test", "--help"]).ends(0).stdout();
+    let reference = repository::read("docs/reference/testing.md");
+    let flags = help.split_whitespace().filter(|word| word.starts_with("--"));
+    let flags = flags.map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()));
+    let missing: Vec<&str> = flags.filter(|flag| !matches!(*flag, "--help" | "--color") && !reference.contains(flag)).collect();
+    assert!(missing.is_empty(), "docs/reference/testing.md does not name {missing:?}");
+}
+
 /// Whoever adds a document with commands adds a test for it.
 #[test]
 fn no_document_has_commands_that_nobody_runs() {
-    let executed = ["README.md", "docs/guide/why-did-my-job-fail.md"];
+    let executed = ["README.md", "docs/guide/testing-a-step.md", "docs/guide/why-did-my-job-fail.md"];
     let forgotten: Vec<String> = repository::files_ending_in(&[".md"])
         .into_iter()
         .filter(|file| !document::commands(&file.text).is_empty() && !executed.contains(&file.path.as_str()))
