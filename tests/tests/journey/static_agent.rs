@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use ci_tests::program::{self, Invocation};
-use ci_tests::workshop::{Ends as _, Workshop};
+use ci_tests::workshop::{Ends as _, Workshop, run_request};
 use ci_tests::{repository, skipped};
 use std::path::Path;
 use std::process::Command;
@@ -60,6 +60,17 @@ fn the_agent_runs_where_there_is_nothing_else() {
     root.run(&["srve"]).ends(2).says("there is no command `srve`");
 }
 
+#[test]
+fn the_agent_runs_jobs_where_there_is_nothing_else() {
+    let workshop = Workshop::new();
+    let Some(root) = EmptyRoot::with(&workshop, &program::path("STEP_AGENT")) else { return };
+    workshop.file("job.json", run_request("run:\n  - {name: a, step: /step}\n", serde_json::json!({})));
+    workshop.file("root/step/step.yml", "{}\n---\nexec: {command: [/program, --version]}\n");
+    let agent = format!("exec:sh '{}' serve --stdio /tmp", root.enter.display());
+    let finished = workshop.step_runner(&["remote", "run", "job.json", "--work-dir", "/", "--connect", &agent]).ends(0);
+    assert!(finished.stdout().contains("step-agent "), "{finished}");
+}
+
 /// A program with glibc inside loads what `nsswitch.conf` names, unless it is told otherwise first. Here that names a library that is not
 /// there and says to stop at it, so a program that obeys does not find the name.
 #[test]
@@ -102,20 +113,27 @@ fn probe(workshop: &Workshop) -> Option<std::path::PathBuf> {
     None
 }
 
-/// A directory with one program, as the root of the file system.
+/// A directory with one program as the root of the file system, and what every container has: `/proc` and `/dev/null`.
 struct EmptyRoot {
-    directory: std::path::PathBuf,
+    /// A script that enters it and runs the program there.
+    enter: std::path::PathBuf,
 }
 
 impl EmptyRoot {
     /// `None`, and skipped: this machine lets us change the root neither as root nor in a user namespace.
     fn with(workshop: &Workshop, program: &Path) -> Option<Self> {
-        let directory = workshop.path("root");
-        std::fs::create_dir_all(directory.join("etc")).expect("directories can be made");
-        std::fs::copy(program, directory.join("program")).expect("a program can be copied");
-        let root = Self { directory };
+        for directory in ["etc", "proc", "dev", "tmp"] {
+            std::fs::create_dir_all(workshop.path("root").join(directory)).expect("directories can be made");
+        }
+        workshop.file("root/dev/null", "");
+        std::fs::copy(program, workshop.path("root/program")).expect("a program can be copied");
+        let user = if rustix::process::geteuid().is_root() { "" } else { "--map-root-user" };
+        let inside = r#"mount --rbind /proc "$0/proc" && mount --bind /dev/null "$0/dev/null" && exec chroot "$0" /program "$@""#;
+        let root = workshop.path("root");
+        let script = format!("PATH=$PATH:/usr/sbin:/sbin exec unshare --mount {user} sh -c '{inside}' '{}' \"$@\"\n", root.display());
+        let root = Self { enter: workshop.file("enter", script) };
         let entered = root.run(&["--version"]).finish();
-        let refused = entered.stderr().contains("unshare:") || entered.stderr().contains("chroot:");
+        let refused = ["unshare:", "mount:", "chroot:"].iter().any(|tool| entered.stderr().contains(tool));
         if refused {
             skipped::because("the root of a process cannot be changed here: it takes root, or user namespaces");
         }
@@ -123,15 +141,7 @@ impl EmptyRoot {
     }
 
     fn run(&self, arguments: &[&str]) -> Invocation {
-        let directory = self.directory.to_str().expect("made from text");
-        let program = if rustix::process::geteuid().is_root() {
-            ["chroot", directory, "/program"].to_vec()
-        } else {
-            ["unshare", "--map-root-user", "--root", directory, "/program"].to_vec()
-        };
-        let tool = ["/usr/sbin", "/usr/bin", "/bin"].map(|place| Path::new(place).join(program[0])).into_iter().find(|path| path.exists());
-        let tool = tool.unwrap_or_else(|| panic!("{} is missing: it is in coreutils or util-linux", program[0]));
-        Invocation::of(&tool, program[1..].iter().chain(arguments))
+        Invocation::of(Path::new("/bin/sh"), [self.enter.as_os_str()].into_iter().chain(arguments.iter().map(AsRef::as_ref)))
     }
 }
 
