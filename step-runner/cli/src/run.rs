@@ -118,7 +118,7 @@ struct PreparedJob {
 pub fn find(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<(Job, Vec<String>), Stop> {
     let mut ask = |name: &str| if settings.output == typed::Output::Text { ask::secret(name) } else { None };
     let mut supply = Supply::new(&settings.secrets, place, settings.dry_run, &mut ask)?;
-    let job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
+    let mut job = job::find(settings, place, &mut supply).map_err(|no_job| match no_job {
         NoJob::Stop(stop) => stop,
         NoJob::Problems(problems) => {
             teller.problems(&near(problems, place));
@@ -126,17 +126,17 @@ pub fn find(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> 
         }
     })?;
     teller.set_title(&job.title);
-    Ok((job, supply.given().values().cloned().collect()))
-}
-
-fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
-    let (mut job, secrets) = find(settings, place, teller)?;
-    let directories = Directories::of(&job, place);
     match telemetry::caller(&place.env) {
         // Who runs the job now is its caller, whoever was when the request was made.
         Ok(caller) => job.request.trace_parent = caller.or(job.request.trace_parent),
         Err(ignored) => teller.warn(&ignored),
     }
+    Ok((job, supply.given().values().cloned().collect()))
+}
+
+fn prepare(settings: &Settings, place: &Place, teller: &mut Teller<Screen>) -> Result<PreparedJob, Stop> {
+    let (job, secrets) = find(settings, place, teller)?;
+    let directories = Directories::of(&job, place);
     if !settings.dry_run {
         tell_what_differs(&job, &directories, place, teller);
     }

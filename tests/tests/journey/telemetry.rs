@@ -104,6 +104,29 @@ fn the_spans_of_a_job_reach_a_collector_over_http() {
 }
 
 #[test]
+fn the_spans_of_a_job_that_ran_at_an_agent_are_joined_and_sent() {
+    let Some(collector) = Component::start("otlp") else { return };
+    let workshop = Workshop::new();
+    workshop.file("job/step.yml", "{}\n---\nrun: [{name: there, script: 'echo $TRACEPARENT > span'}]\n");
+    let script = "read line; exec \"$STEP_RUNNER\" remote run ./job --connect unix:s.sock";
+    workshop
+        .step_runner(&["steps", "serve", "--socket", "s.sock", "sh", "-c", script])
+        .input("go\n")
+        .env("STEP_RUNNER", ci_tests::program::path("STEP_RUNNER"))
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
+        .env("OTEL_SERVICE_NAME", "there")
+        .env("TRACEPARENT", CALLER)
+        .ends(0);
+    let spans = arrived(&collector, "there", 3);
+    assert!(spans.iter().all(|span| hexadecimal(&span["traceId"]) == "4bf92f3577b34da6a3ce929d0e0e4736"));
+    let there = spans.iter().find(|span| span["name"] == "there").expect("a span of the step");
+    let told = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", hexadecimal(&there["spanId"]));
+    assert_eq!(workshop.read("span").trim(), told, "the process was told the span that arrived");
+    let job = spans.iter().find(|span| span["name"] == "job").expect("a span of the job");
+    assert_eq!(hexadecimal(&job["parentSpanId"]), "00f067aa0ba902b7");
+}
+
+#[test]
 fn a_collector_that_is_away_is_said_once_and_the_job_is_what_it_was() {
     let workshop = Workshop::new();
     // Nobody listens there: the port is taken by a socket that does not.

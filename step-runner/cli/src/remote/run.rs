@@ -17,6 +17,7 @@ use crate::run::signals::{Asked, Signal, Signals};
 use crate::run::source::words;
 use crate::run::typed::Output;
 use crate::run::{ending, job::Job};
+use crate::telemetry;
 use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -38,7 +39,7 @@ pub fn run(arguments: &RemoteRunArguments, place: &Where) -> anyhow::Result<Exit
     let settings = settings(arguments)?;
     let asked = Asked::default();
     let mut teller = Teller::new(&settings, Screen::new(settings.talk > Talk::Quiet && settings.output == Output::Text), asked.clone());
-    let outcome = RemoteRun { arguments, settings: &settings, place, asked }.carry_out(&mut teller);
+    let outcome = Place::read().and_then(|here| RemoteRun { arguments, settings: &settings, place, here, asked }.carry_out(&mut teller));
     if let Err(stop) = &outcome {
         teller.stopped(&stop.problems, stop.exit);
     }
@@ -67,14 +68,14 @@ struct RemoteRun<'a> {
     arguments: &'a RemoteRunArguments,
     settings: &'a Settings,
     place: &'a Where,
+    here: Place,
     asked: Asked,
 }
 
 impl RemoteRun<'_> {
     fn carry_out(&self, teller: &mut Teller<Screen>) -> Result<Exit, Stop> {
-        let here = Place::read()?;
-        let (job, _) = crate::run::find(self.settings, &here, teller)?;
-        let request = self.request(&job, &here, teller)?;
+        let (job, _) = crate::run::find(self.settings, &self.here, teller)?;
+        let request = self.request(&job, &self.here, teller)?;
         if self.settings.dry_run {
             let mut out = io::stdout().lock();
             let printed = writeln!(out, "{}", message_to_json(&named_only(&request))).and_then(|()| out.flush());
@@ -231,7 +232,12 @@ impl RemoteRun<'_> {
         let has_tree = tree.is_some();
         let ended_job = EndedJob::new(&ended.status, tree);
         if has_tree {
-            faults.extend(write_results(&ended_job, result_files).into_iter().map(|stop| stop.to_string()));
+            // What was secret there was masked there.
+            let redaction = Redaction::new(Secrets::default(), RandomState::new().hash_one(1).to_le_bytes());
+            faults.extend(write_results(&ended_job, &redaction, result_files).into_iter().map(|stop| stop.to_string()));
+            if let Err(lost) = telemetry::export(&self.here.env, &ended_job.tree, job.request.trace_parent, &redaction) {
+                teller.warn(&lost);
+            }
         }
         if self.settings.output == Output::Json && has_tree {
             tell_steps(&ended_job, teller);
@@ -343,15 +349,14 @@ fn close_step(ended: &EndedJob, open: &mut Vec<StepId>, teller: &mut Teller<Scre
 }
 
 /// The agent has redacted it; marks stay marks.
-fn write_results(ended: &EndedJob, files: Vec<Prepared>) -> Vec<Stop> {
-    let redaction = Redaction::new(Secrets::default(), RandomState::new().hash_one(1).to_le_bytes());
+fn write_results(ended: &EndedJob, redaction: &Redaction, files: Vec<Prepared>) -> Vec<Stop> {
     let write = |file: Prepared| {
         let our_fields = file.file.our_fields;
         let format = match file.file.format {
             ResultFormat::Json => Format::Json,
             ResultFormat::Text => Format::PrettyText,
         };
-        let writing = Writing { format, our_fields, redaction: &redaction };
+        let writing = Writing { format, our_fields, redaction };
         file.write(|out| step_client::wire::result::write(out, &ended.tree, StepId::ROOT, writing)).err()
     };
     files.into_iter().filter_map(write).collect()

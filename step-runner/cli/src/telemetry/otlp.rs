@@ -19,6 +19,12 @@ const BATCH: usize = 500;
 /// # Errors
 /// Why not all of it arrived.
 pub fn send(spans: Vec<Span>, state: Option<&str>, destination: &Destination) -> Result<(), String> {
+    // On a thread of its own: the caller may be a part of a runtime, in which no other can be waited for.
+    std::thread::scope(|scope| scope.spawn(|| send_here(spans, state, destination)).join())
+        .unwrap_or_else(|_| Err("a fault of ours".to_owned()))
+}
+
+fn send_here(spans: Vec<Span>, state: Option<&str>, destination: &Destination) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|fault| fault.to_string())?;
     let outcome = runtime.block_on(async { tokio::time::timeout(destination.limit, send_all(spans, state, destination)).await });
     // Whatever still waits for a name server or a connection is not waited for.
