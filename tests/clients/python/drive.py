@@ -41,7 +41,8 @@ def refused(call):
 
 def main(socket, proto_dir, scratch):
     step, step_grpc, agent, agent_grpc = generate(proto_dir, scratch)
-    channel = grpc.insecure_channel(f"unix:{socket}")
+    # gRPC's core makes the authority of a Unix socket from its path, with percent signs, which HTTP/2 forbids there and our server refuses.
+    channel = grpc.insecure_channel(f"unix:{socket}", options=[("grpc.default_authority", "localhost")])
     jobs, more = step_grpc.StepRunnerStub(channel), agent_grpc.AgentStub(channel)
 
     request = step.RunRequest(id="python", steps=STEP + "  - {name: hello, script: 'echo $GREETING; echo; echo last'}\n", env={"GREETING": "from python"})
@@ -94,7 +95,7 @@ def main(socket, proto_dir, scratch):
     print("cancel while following, and the log ends")
 
     error = refused(lambda: jobs.Status(step.StatusRequest(id="nobody")))
-    assert error.code() == grpc.StatusCode.UNKNOWN and error.details() == 'no job with id "nobody"', error
+    assert error.code() == grpc.StatusCode.NOT_FOUND and error.details() == 'no job with id "nobody"', error
     assert [job.id for job in jobs.Status(step.StatusRequest()).jobs] and len(jobs.Status(step.StatusRequest()).jobs) == 3
     for job in ["python", "fails", "long", "nobody"]:
         jobs.Close(step.CloseRequest(id=job), timeout=60)
@@ -103,10 +104,14 @@ def main(socket, proto_dir, scratch):
 
     reflection = ProtoReflectionDescriptorDatabase(channel)
     services = set(reflection.get_services())
-    assert {"proto.StepRunner", "step_runner.v1.Agent", "grpc.health.v1.Health"} <= services, services
+    assert {"proto.StepRunner", "step_runner.v1.Agent"} <= services, services
     described = reflection.FindFileContainingSymbol("proto.StepRunner")
     assert {method.name for method in described.service[0].method} == {"Run", "Close", "FollowLogs", "Status", "Cancel"}, described
     print("reflection describes the services")
+
+    # HealthCheckResponse.status = SERVING.
+    assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=60) == b"\x08\x01"
+    print("the health service says that it serves")
 
 
 if __name__ == "__main__":

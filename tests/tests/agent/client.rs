@@ -4,10 +4,10 @@ use super::served::{Served, job, script_job};
 use crate::contracts::agent::{keeps_the_contract, log_of};
 use ci_proto::step_runner::{Job, RunRequest, Variable};
 use rustix::process::Signal;
-use step_client::connect::UnixSocket;
+use step_client::connect::{CommandStream, UnixSocket};
 use step_client::logs::{LogReader, Stream};
 use step_client::{AgentClient, NotRunToEnd};
-use step_model::result::Status;
+use step_model::result::{ResultTree as _, Status, StepId};
 
 /// A client of the agent; made inside of a runtime.
 fn client(served: &Served) -> AgentClient {
@@ -162,4 +162,36 @@ fn a_client_goes_on_where_it_was_when_the_front_is_killed_and_comes_back() {
     let lines: String = (1..=400).map(|number| format!("line {number}\n")).collect();
     assert_eq!(log, format!("Running step \"s\"\n{lines}last\n"));
     assert_eq!(status, Status::Success);
+}
+#[test]
+fn a_result_arrives_as_a_tree_and_a_payload_as_it_was_given() {
+    let served = Served::raw();
+    let request = script_job("7", "exit 3");
+    served.wait(async {
+        let agent = client(&served);
+        agent.run(request.clone()).await.expect("it is taken");
+        log_of(&agent, "7", 0).await.expect("a log");
+        let result = agent.result("7").await.expect("a result");
+        let tree = result.tree().expect("a tree");
+        assert!(result.is_final);
+        let step = tree.node(tree.children(StepId::ROOT)[0]);
+        assert_eq!((&*step.name, step.status, step.exec.map(|exec| exec.exit_code)), ("s", Status::Failure, Some(3)));
+        let payload = agent.payload("7").await.expect("a payload");
+        assert_eq!((payload.request.id.as_str(), payload.request.steps), ("7", request.steps));
+        assert!(agent.inspect("7").await.expect("it tells").capabilities.iter().any(|capability| capability == "result"));
+    });
+}
+
+#[test]
+fn the_two_ends_of_a_proxy_are_a_connection() {
+    let served = Served::raw();
+    let program = ci_tests::program::path("STEP_RUNNER");
+    let tmp = served.workshop.path("tmp");
+    let line = format!("TMPDIR={} exec {} proxy", tmp.display(), program.display());
+    served.wait(async {
+        let agent = AgentClient::new(CommandStream::new("sh", ["-c", &line]));
+        let (log, ended) = log_text(&agent, script_job("7", "echo through a pipe")).await;
+        assert!(log.contains("through a pipe\n"), "{log}");
+        assert_eq!(ended.status.status, Status::Success);
+    });
 }

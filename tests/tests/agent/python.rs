@@ -26,6 +26,7 @@ fn a_client_in_python_runs_follows_cancels_and_reads_results() {
         "cancel while following, and the log ends",
         "close, and nothing is left",
         "reflection describes the services",
+        "the health service says that it serves",
     ];
     assert_eq!(driven.stdout().lines().collect::<Vec<_>>(), seen);
 }
