@@ -3,6 +3,7 @@
 mod report;
 pub mod walk;
 
+use crate::builtins;
 use crate::exit::{Exit, Stop};
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ enum Format {
 /// A path cannot be read as a definition, or standard output is closed.
 pub fn run(arguments: &CheckArguments) -> anyhow::Result<Exit> {
     let here = std::env::current_dir()?;
-    let mut walk = Walk::from(&here);
+    let mut walk = Walk::from(&here, builtins::all());
     let current = [PathBuf::from(".")];
     for path in if arguments.paths.is_empty() { &current[..] } else { &arguments.paths } {
         walk.begin(path);

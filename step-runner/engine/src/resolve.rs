@@ -334,7 +334,7 @@ pub(crate) fn no_builtin(fault: &UnknownBuiltin) -> String {
 }
 
 /// Where steps run that were handed over, nothing is computed that names a definition: nobody there could fetch or verify it.
-pub(crate) fn dynamic_inside(source: &str) -> String {
+pub fn dynamic_inside(source: &str) -> String {
     format!("`{source}` is computed, and inside of another environment nothing is fetched: resolve it in an earlier step outside")
 }
 

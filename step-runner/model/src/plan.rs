@@ -37,7 +37,7 @@ pub struct Plan {
     pub handover: Option<HandedOver>,
 }
 
-/// What steps that were handed over see of where they come from (docs/design/0006).
+/// What steps that were handed over see of where they come from (docs/design/0007).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HandedOver {
     /// `inputs.*` of the outermost steps: values that the caller evaluated, with their marks.

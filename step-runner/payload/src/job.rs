@@ -26,7 +26,7 @@ pub(crate) struct Job {
     pub cache: Vec<Cache>,
     pub dependencies: Vec<Dependency>,
     /// Where to log in to a registry.
-    pub registries: Vec<String>,
+    pub registries: Vec<Login>,
     pub secrets: Vec<Secret>,
     pub hooks: Vec<Hook>,
     pub git: Option<Git>,
@@ -34,6 +34,21 @@ pub(crate) struct Job {
     pub policy: Option<String>,
     /// The environment is to be kept for a later job.
     pub suspend: bool,
+}
+
+/// A name and a password at a registry.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(crate) struct Login {
+    pub registry: String,
+    pub username: String,
+    pub password: String,
+}
+
+/// Nothing of it but where is for a log.
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Login({})", self.registry)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -29,6 +29,8 @@ use step_model::request::RunRequest;
 pub struct Here {
     /// The names of the `builtin://` steps that exist there: `checkout`, `cache`, `artifact`, `docker`, `service`.
     pub builtins: Vec<String>,
+    /// Why there are no containers there, where their steps are not among the builtin ones. Empty: it cannot be said.
+    pub no_containers: String,
     /// Run on the host although the job names an image.
     pub ignore_image: bool,
     /// Variables that the place adds, such as `CI_PROJECT_DIR`; those of the job win.

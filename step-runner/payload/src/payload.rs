@@ -3,7 +3,7 @@
 mod fields;
 mod place;
 
-use crate::job::{Artifact, Cache, Dependency, Git, Hook, Image, Job, JobInput, JobStep, JobVariable, Secret};
+use crate::job::{Artifact, Cache, Dependency, Git, Hook, Image, Job, JobInput, JobStep, JobVariable, Login, Secret};
 use fields::{Findings, Object};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -79,7 +79,10 @@ fn read_job(payload: Object<'_>, findings: &mut Findings) -> Job {
         artifacts: payload.objects(findings, "artifacts", read_artifact),
         cache: payload.objects(findings, "cache", read_cache),
         dependencies: payload.objects(findings, "dependencies", read_dependency),
-        registries: payload.objects(findings, "credentials", |login, findings| Some(login.text(findings, "url"))),
+        registries: payload.objects(findings, "credentials", |login, findings| {
+            let registry = login.text(findings, "url");
+            Some(Login { registry, username: login.text(findings, "username"), password: login.text(findings, "password") })
+        }),
         secrets: read_secrets(payload, findings),
         hooks: payload.objects(findings, "hooks", |hook, findings| {
             Some(Hook { name: hook.text(findings, "name"), script: hook.texts(findings, "script") })

@@ -80,7 +80,8 @@ fn what_does_not_happen_here_is_named_before_the_first_step() {
 fn an_image_is_refused_until_it_is_ignored() {
     let more = json!({"image": {"name": "alpine:3"}});
     let (_workshop, refused) = run(&more, &[]);
-    let finished = refused.finish();
+    let finished = refused.env("DOCKER_HOST", "unix:///nowhere.sock").finish();
+    assert!(finished.stderr().contains("no container engine answers at /nowhere.sock"), "{finished}");
     assert!(matches!(finished.status.code(), Some(3 | 4)), "{finished}");
     assert!(finished.stderr().contains("--ignore-image") && finished.stderr().contains("alpine:3"), "{finished}");
     let (_workshop, ignored) = run(&more, &["--ignore-image"]);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::builtins;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -16,7 +17,7 @@ fn files(files: &[(&str, &str)]) -> TempDir {
 
 /// What `check` prints, without colours.
 fn checked(dir: &TempDir, paths: &[&str], format: Format, strict: bool) -> String {
-    let mut walk = Walk::from(dir.path());
+    let mut walk = Walk::from(dir.path(), builtins::all());
     paths.iter().for_each(|path| walk.begin(Path::new(path)));
     let files = walk.finish();
     let mut out = Vec::new();
@@ -201,4 +202,52 @@ fn a_reference_stays_in_the_repository() {
     std::os::unix::fs::symlink(outside.path(), dir.path().join("link")).expect("a link");
     let told = checked(&dir, &["."], Format::Text, false);
     assert!(told.contains("outside of the repository \"DIR\""), "{told}");
+}
+
+#[cfg(feature = "docker")]
+#[test]
+fn what_is_handed_over_is_checked_with_its_places() {
+    let job = r#"spec: {inputs: {version: {type: string}}}
+---
+run:
+  - {name: meta, func: ./meta}
+  - name: build
+    func: builtin://docker
+    inputs:
+      imgae: rust
+      inputs: {tag: "${{ steps.meta.outputs.tag }}"}
+      run:
+        - {name: compile, func: ./compile, inputs: {tag: "${{ steps.meta.outputs.tag }}", speed: 1}}
+        - {name: test, func: ./nowhere, inputs: {tag: "${{ inputs.version }}"}}
+        - {name: again, func: "./${{ inputs.tag }}"}
+      outputs: {path: "${{ steps.compile.outputs.paht }}"}
+  - {name: publish, func: ./meta, env: {P: "${{ steps.build.outputs.pth }}"}}
+  - {name: other, func: builtin://dokcer}
+"#;
+    let compile = "spec: {inputs: {tag: {type: string}}, outputs: {path: {type: string}}}\n---\nexec: {command: [x]}\n";
+    let meta = "spec: {outputs: {tag: {type: string}}}\n---\nexec: {command: [x]}\n";
+    let dir = files(&[("func.yml", job), ("compile/func.yml", compile), ("meta/func.yml", meta)]);
+    let lines = checked(&dir, &["."], Format::Json, false);
+    let line = |line: &str| {
+        let problem: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        format!(
+            "{}:{} {}; {}",
+            problem["line"],
+            problem["column"],
+            problem["message"].as_str().unwrap_or_default(),
+            problem["hint"].as_str().unwrap_or("-")
+        )
+    };
+    insta::assert_snapshot!(lines.lines().map(line).collect::<Vec<_>>().join("\n"), @r#"
+    7:5 input "image" required, but not defined; add `image` to `inputs`: a string
+    8:7 step does not accept input with name "imgae"; did you mean `image`?
+    11:63 step `meta` runs outside of this environment: its outputs are not seen here; add `tag: ${{ steps.meta.outputs.tag }}` to `inputs`, and read `inputs.tag`
+    11:91 step does not accept input with name "speed"; the step takes `tag`
+    12:30 failed to load: loading file "DIR/nowhere/step.yml": reading file: open DIR/nowhere/step.yml: no such file or directory; an earlier step has to write it before this one is reached
+    12:60 there is no input `version`; it is an input of the step around: add `version: ${{ inputs.version }}` to `inputs`
+    13:31 `./${{ inputs.tag }}` is computed, and inside of another environment nothing is fetched: resolve it in an earlier step outside; -
+    14:28 step `compile` has no output `paht`; did you mean `steps.compile.outputs.path`?
+    15:49 step `build` has no output `pth`; did you mean `steps.build.outputs.path`?
+    16:25 there is no builtin step `dokcer` in this program; did you mean `builtin://docker`?
+    "#);
 }

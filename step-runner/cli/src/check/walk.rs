@@ -7,9 +7,11 @@ use step_agent::definitions::Loader;
 use step_engine::effect::LoadedDefinition;
 use step_engine::event::LoadFaultKind;
 use step_engine::resolve::MAXIMUM_NESTING;
+use step_model::builtin::Builtins;
 use step_model::diagnostic::{Place, Problem, Verdict};
 use step_model::document::raw::{self, Reading};
-use step_model::document::{Action, Body, Sequence, Spec, Step, StepDocument, interface};
+use step_model::document::{Action, Body, Sequence, Spec, Step, StepDocument, handover, interface};
+use step_model::plan::PlannedDocument;
 use step_model::reference::{Digest, LocalReference, StepReference};
 
 /// A file that was looked at.
@@ -32,6 +34,7 @@ type Number = usize;
 pub struct Walk {
     here: PathBuf,
     loader: Loader,
+    builtins: Builtins,
     files: Vec<File>,
     known: BTreeMap<(Arc<str>, Arc<str>), Number>,
     /// What was asked for and cannot be read.
@@ -43,18 +46,31 @@ struct File {
     dir: Arc<str>,
     text: String,
     reading: Reading,
-    /// What each step refers to, in its order; empty for an exec. `None`: nothing local, or nothing that can be read.
-    callees: Vec<Option<Number>>,
+    /// What each step refers to, in its order; empty for an exec.
+    callees: Vec<Callee>,
+    /// What its steps hand over.
+    inner: Vec<Number>,
+    /// This is what a step of that file hands over: a part of its text.
+    part_of: Option<Number>,
     /// Problems that need other files.
     problems: Vec<Problem>,
 }
 
+/// What a step refers to, as far as it is at hand.
+#[derive(Debug, Clone)]
+enum Callee {
+    File(Number),
+    Builtin(Arc<PlannedDocument>),
+    /// Not local, or nothing that can be read.
+    Unknown,
+}
+
 impl Walk {
     /// Relative paths, and references of files that lie below, are those of `here`.
-    pub fn from(here: &Path) -> Self {
+    pub fn from(here: &Path, builtins: Builtins) -> Self {
         let here = here.canonicalize().unwrap_or_else(|_| here.to_path_buf());
         let loader = Loader::new(&here.to_string_lossy(), false);
-        Self { here, loader, files: Vec::new(), known: BTreeMap::new(), unreadable: Vec::new() }
+        Self { here, loader, builtins, files: Vec::new(), known: BTreeMap::new(), unreadable: Vec::new() }
     }
 
     /// Reads what a path names, and all that it refers to.
@@ -104,13 +120,20 @@ impl Walk {
             self.files[number].problems.extend(problems);
         }
         Cycles::default().look_for(&mut self.files);
+        for number in (0..self.files.len()).rev() {
+            if let Some(whole) = self.files[number].part_of {
+                let problems = std::mem::take(&mut self.files[number].problems);
+                self.files[whole].problems.extend(problems);
+            }
+        }
         let checked = |file: File| {
             let mut problems = file.reading.problems;
             problems.extend(file.problems);
             problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.span.start));
             CheckedFile { name: file.name, text: Some(file.text), problems }
         };
-        self.unreadable.into_iter().chain(self.files.into_iter().map(checked)).collect()
+        let files = self.files.into_iter().filter(|file| file.part_of.is_none());
+        self.unreadable.into_iter().chain(files.map(checked)).collect()
     }
 
     fn give_up(&mut self, path: &Path, why: &str) {
@@ -128,7 +151,16 @@ impl Walk {
         let path = Path::new(&*dir).join(&*file);
         let name = path.strip_prefix(&self.here).unwrap_or(&path).display().to_string();
         let number = self.files.len();
-        self.files.push(File { name, dir: Arc::clone(&dir), text, reading, callees: Vec::new(), problems: Vec::new() });
+        self.files.push(File {
+            name,
+            dir: Arc::clone(&dir),
+            text,
+            reading,
+            callees: Vec::new(),
+            inner: Vec::new(),
+            part_of: None,
+            problems: Vec::new(),
+        });
         self.known.insert((dir, file), number);
         number
     }
@@ -140,20 +172,66 @@ impl Walk {
         let dir = Arc::clone(&self.files[number].dir);
         let mut named: BTreeMap<Vec<Arc<str>>, Option<Number>> = BTreeMap::new();
         for (position, step) in sequence.steps.iter().enumerate() {
-            let Action::Reference(StepReference::Local(reference)) = &step.action else {
-                self.files[number].callees.push(None);
-                continue;
-            };
-            let name: Vec<Arc<str>> = reference.path.iter().chain(&reference.file).cloned().collect();
-            let callee = match named.get(&name) {
-                Some(callee) => *callee,
-                None => {
-                    let callee = self.load(number, &dir, step, position, reference);
-                    named.insert(name, callee);
-                    callee
+            let callee = match &step.action {
+                Action::Reference(StepReference::Local(reference)) => {
+                    let name: Vec<Arc<str>> = reference.path.iter().chain(&reference.file).cloned().collect();
+                    let known = named.get(&name).copied();
+                    let found = known.unwrap_or_else(|| self.load(number, &dir, step, position, reference));
+                    named.insert(name, found);
+                    found.map_or(Callee::Unknown, Callee::File)
                 }
+                Action::Reference(StepReference::Builtin { name }) => self.builtin(number, step, name),
+                Action::Reference(StepReference::Dynamic(template)) if self.files[number].part_of.is_some() => {
+                    let message = step_engine::resolve::dynamic_inside(template.source());
+                    let problem = Problem::error("dynamic-inside", message, self.place_of(number, step));
+                    self.files[number].problems.push(problem);
+                    Callee::Unknown
+                }
+                _ => Callee::Unknown,
             };
-            self.files[number].callees.push(callee);
+            self.files[number].callees.push(callee.clone());
+            self.look_inside(number, &document, step, &callee);
+        }
+    }
+
+    fn builtin(&mut self, caller: Number, step: &Step, name: &str) -> Callee {
+        if matches!(name, "script" | "script_legacy") {
+            return Callee::Unknown;
+        }
+        match self.builtins.get(name) {
+            Ok(planned) => Callee::Builtin(Arc::clone(planned)),
+            Err(fault) => {
+                let problem = Problem::error("unknown-builtin", fault.to_string(), self.place_of(caller, step)).with_hint(&fault.hint);
+                self.files[caller].problems.push(problem);
+                Callee::Unknown
+            }
+        }
+    }
+
+    /// What a step hands over is looked at like a file of its own, whose problems are those of the file that it stands in.
+    fn look_inside(&mut self, number: Number, document: &StepDocument, step: &Step, callee: &Callee) {
+        let Some(spec) = self.spec(callee).filter(|spec| spec.takes_steps()).cloned() else { return };
+        let file = &self.files[number];
+        let caller = handover::Caller { document, is_file: true, text: Some(&file.text) };
+        let Some(inner) = handover::read(step, &spec, caller) else { return };
+        let is_known = |problem: &Problem| file.reading.problems.contains(problem);
+        let problems: Vec<Problem> = inner.problems.into_iter().filter(|problem| !is_known(problem)).collect();
+        let document = inner.document;
+        let part = inner.draft.map(|draft| File {
+            name: file.name.clone(),
+            dir: Arc::clone(&file.dir),
+            text: file.text.clone(),
+            reading: Reading { draft: Some(draft), document, problems: Vec::new(), conditional: inner.conditional },
+            callees: Vec::new(),
+            inner: Vec::new(),
+            part_of: Some(number),
+            problems: Vec::new(),
+        });
+        self.files[number].problems.extend(problems);
+        if let Some(part) = part {
+            let inner = self.files.len();
+            self.files[number].inner.push(inner);
+            self.files.push(part);
         }
     }
 
@@ -182,8 +260,12 @@ impl Walk {
         let Some(document) = &file.reading.draft else { return Vec::new() };
         let Some(sequence) = sequence(document) else { return Vec::new() };
         let oddity = interface::oddity(document.dialect, true);
-        let callees: Vec<Option<&Spec>> = file.callees.iter().map(|callee| self.spec(*callee)).collect();
-        let mut problems = interface::check_reads(sequence, &callees, oddity, Some(&file.text));
+        let callees: Vec<Option<&Spec>> = file.callees.iter().map(|callee| self.spec(callee)).collect();
+        // Where what is handed over says its outputs, these are what is read.
+        let given = |(step, callee): (&Arc<Step>, &Option<&Spec>)| handover::seen_from_outside(step, (*callee)?);
+        let given: Vec<Option<Spec>> = sequence.steps.iter().zip(&callees).map(given).collect();
+        let seen: Vec<Option<&Spec>> = given.iter().zip(&callees).map(|(given, callee)| given.as_ref().or(*callee)).collect();
+        let mut problems = interface::check_reads(sequence, &seen, oddity, Some(&file.text));
         for (position, (step, callee)) in sequence.steps.iter().zip(&callees).enumerate() {
             let Some(callee) = callee else { continue };
             // a place takes a while to find
@@ -202,8 +284,12 @@ impl Walk {
         problems
     }
 
-    fn spec(&self, number: Option<Number>) -> Option<&Spec> {
-        self.files.get(number?)?.reading.document.as_deref().map(|document| &document.spec)
+    fn spec<'a>(&'a self, callee: &'a Callee) -> Option<&'a Spec> {
+        match callee {
+            Callee::File(number) => self.files.get(*number)?.reading.document.as_deref().map(|document| &document.spec),
+            Callee::Builtin(planned) => Some(&planned.document.spec),
+            Callee::Unknown => None,
+        }
     }
 
     fn place_of(&self, number: Number, step: &Step) -> Option<Place> {
@@ -239,7 +325,7 @@ impl Cycles {
         }
         self.path.push(number);
         for position in 0..files[number].callees.len() {
-            let Some(callee) = files[number].callees[position] else { continue };
+            let Callee::File(callee) = files[number].callees[position] else { continue };
             if let Some(start) = self.path.iter().position(|earlier| *earlier == callee) {
                 let names: Vec<&str> = self.path[start..].iter().chain([&callee]).map(|file| files[*file].name.as_str()).collect();
                 let message = format!("the definition refers to itself: {}", names.join(" > "));
@@ -250,6 +336,9 @@ impl Cycles {
             } else {
                 self.visit(callee, files);
             }
+        }
+        for inner in files[number].inner.clone() {
+            self.visit(inner, files);
         }
         self.path.pop();
         self.finished[number] = true;

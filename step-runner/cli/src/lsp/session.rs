@@ -168,7 +168,7 @@ fn problems(open: &Open) -> Vec<Problem> {
         return files.filter(|(name, ..)| *name == shown).flat_map(|(.., problems)| problems).collect();
     }
     let dir = open.path.parent().unwrap_or(Path::new("/"));
-    let mut walk = Walk::from(dir);
+    let mut walk = Walk::from(dir, crate::builtins::all());
     walk.begin_typed(&open.path, &open.text);
     walk.finish().into_iter().next().map(|file| file.problems).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ use super::place::Place;
 use super::settings::{Settings, What};
 use super::source::{self, Source};
 use super::supply::Supply;
+use crate::builtins;
 use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -203,8 +204,10 @@ fn pipeline_job(source: &Source, name: Option<&str>, settings: &Settings, place:
 }
 
 fn here(settings: &Settings, place: &Place) -> Here {
+    let no_containers = builtins::no_containers(&place.env);
     Here {
-        builtins: Vec::new(),
+        builtins: builtins::names(&no_containers),
+        no_containers: no_containers.unwrap_or_default(),
         ignore_image: settings.ignore_image,
         predefined: [("CI_PROJECT_DIR".to_owned(), place.dir.to_string())].into(),
         given: settings.variables.iter().cloned().collect(),

@@ -6,7 +6,7 @@ use super::plan::Directories;
 use crate::report::words;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
-use step_model::document::{Action, Body, StepDocument};
+use step_model::document::{Action, Body, Step, StepDocument};
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::StepReference;
 
@@ -113,7 +113,15 @@ fn work(planned: &PlannedDocument) -> Work {
         Body::Exec(exec) => Work { command: Some(exec.command.iter().map(|word| word.source().to_owned()).collect()), steps: Vec::new() },
         Body::Sequence(sequence) => {
             let steps = sequence.steps.iter().zip(&planned.targets);
-            Work { command: None, steps: steps.map(|(it, target)| step(&it.name, &it.action, target)).collect() }
+            let outline = |(position, (it, target)): (usize, (&std::sync::Arc<Step>, &Target))| {
+                let outline = step(&it.name, &it.action, target);
+                match planned.handovers.get(&position) {
+                    // What runs is what it hands over.
+                    Some(inner) => StepOutline { work: work(inner), ..outline },
+                    None => outline,
+                }
+            };
+            Work { command: None, steps: steps.enumerate().map(outline).collect() }
         }
     }
 }

@@ -169,5 +169,7 @@ fn a_job_that_cannot_run_here_says_all_at_once() {
         "steps": [{"name": "script", "script": ["echo $KEY"], "when": "on_success"}],
     });
     bench.file("job.json", payload.to_string());
-    bench.run(&["run", "job.json"]).exits(3).says("alpine:3").says("--ignore-image").says("the value of `KEY`").says("--secrets FILE");
+    let mut command = bench.command(&["run", "job.json"]);
+    let refused = Finished::of(command.env("DOCKER_HOST", "unix:///nowhere.sock"));
+    refused.exits(3).says("alpine:3").says("--ignore-image").says("the value of `KEY`").says("--secrets FILE");
 }

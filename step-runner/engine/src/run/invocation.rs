@@ -6,7 +6,7 @@ use crate::run::frame::Frame;
 use crate::run::scope::{ExpressionScope, text, unexpanded};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
-use step_model::document::{Action, Input, Outputs, ScriptLegacy, Spec, Step, ValueTemplate};
+use step_model::document::{Action, Body, Input, Outputs, ScriptLegacy, Spec, Step, StepDocument, ValueTemplate, handover};
 use step_model::environment::Scope as Variables;
 use step_model::expression::{ExpressionError, Path, Template, sensitive_refusal};
 use step_model::plan::PlannedDocument;
@@ -225,7 +225,21 @@ fn given_inputs(step: &Step, spec: Option<&Spec>, scope: &ExpressionScope<'_>) -
         };
         named.push((name, input, template));
     }
-    named.into_iter().map(|(name, input, template)| Ok((Arc::clone(&name), expand_input(&name, input, template, scope)?))).collect()
+    let given = named.into_iter().map(|(name, input, template)| Ok((Arc::clone(&name), expand_input(&name, input, template, scope)?)));
+    let mut given: Object = given.collect::<Result<_, LoadError>>()?;
+    if let (Some(inner), Some(steps)) = (&step.inner, handover::steps_of(spec)) {
+        // No input says what is handed over; the names do, in the result.
+        given.insert(Arc::clone(steps), names_of(inner));
+    }
+    Ok(given)
+}
+
+fn names_of(inner: &StepDocument) -> Value {
+    let steps = match &inner.definition.body {
+        Body::Sequence(sequence) => sequence.steps.as_slice(),
+        Body::Exec(_) => &[],
+    };
+    Value::array(steps.iter().map(|step| Value::object([("name", Value::string(Arc::clone(&step.name)))])))
 }
 
 fn expand_input(name: &Arc<str>, input: &Input, template: &ValueTemplate, scope: &ExpressionScope<'_>) -> Result<Value, LoadError> {

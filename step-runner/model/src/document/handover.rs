@@ -27,6 +27,8 @@ pub struct Caller<'a> {
 pub struct Inner {
     /// `None`: it cannot be read.
     pub document: Option<Arc<StepDocument>>,
+    /// What could be read of one that has errors, for those who look for further problems; else the document.
+    pub draft: Option<Arc<StepDocument>>,
     /// Those that the caller's own reading has as well are among them.
     pub problems: Vec<Problem>,
     /// As [`super::raw::Reading::conditional`], of the inner sequence.
@@ -57,14 +59,15 @@ fn template_of(spec: &Spec, kind: Kind) -> Option<&Arc<str>> {
 pub fn read(step: &Step, callee: &Spec, caller: Caller<'_>) -> Option<Inner> {
     let steps = steps_of(callee)?;
     if let Some(document) = &step.inner {
-        return Some(Inner { document: Some(Arc::clone(document)), problems: Vec::new(), conditional: Vec::new() });
+        let document = Some(Arc::clone(document));
+        return Some(Inner { draft: document.clone(), document, problems: Vec::new(), conditional: Vec::new() });
     }
     let given = given(step, steps)?;
     if let ValueTemplate::Text(_) | ValueTemplate::Scalar(_) = given {
         let message = format!("`{steps}` is handed over as it is written, so it must be a list of steps");
         let hint = "only the inputs that are values can be computed; the steps themselves stand in the file";
         let problem = Problem::error("steps-not-a-list", message, step.place.clone()).with_hint(hint);
-        return Some(Inner { document: None, problems: vec![problem], conditional: Vec::new() });
+        return Some(Inner { document: None, draft: None, problems: vec![problem], conditional: Vec::new() });
     }
     let shape = shape(step, callee, steps, &caller);
     let written = caller.text.zip(step.place.as_ref()).and_then(|(text, place)| read_inner(text, place, &shape));
@@ -77,9 +80,9 @@ pub fn read(step: &Step, callee: &Spec, caller: Caller<'_>) -> Option<Inner> {
         }
         Some(reading)
     })?;
-    let document = reading.sequence.map(|sequence| Arc::new(document_of(sequence, shape.dialect)));
+    let draft = reading.sequence.map(|sequence| Arc::new(document_of(sequence, shape.dialect)));
     let is_sound = !reading.problems.iter().any(Problem::is_error);
-    Some(Inner { document: document.filter(|_| is_sound), problems: reading.problems, conditional: reading.conditional })
+    Some(Inner { document: draft.clone().filter(|_| is_sound), draft, problems: reading.problems, conditional: reading.conditional })
 }
 
 /// The face of a step as its caller sees it: the outputs of what it hands over, where they can be known, are its own.

@@ -1,5 +1,6 @@
 //! Whether an invocation fits what it calls, as far as that can be seen before anything runs.
 
+use super::handover;
 use super::lint::{self, MOST_CANDIDATES};
 use super::raw::{MOST_PROBLEMS, described, place_of_key, place_of_value};
 use super::{Action, Dialect, Input, Output, Outputs, Sequence, Spec, Step, ValueTemplate};
@@ -41,7 +42,9 @@ pub fn check(step: &Step, callee: &Spec, oddity: Verdict, text: Option<&str>) ->
     // A name that is computed may be any of them.
     if step.inputs.iter().all(|(key, _)| key.as_literal().is_some()) {
         let given: BTreeSet<&str> = step.inputs.iter().filter_map(|(key, _)| key.as_literal()).collect();
-        for (name, input) in callee.inputs.iter().filter(|(name, input)| input.default.is_none() && !given.contains(&**name)) {
+        let is_inner = |name: &str| step.inner.is_some() && handover::steps_of(callee).is_some_and(|steps| **steps == *name);
+        let is_missing = |(name, input): &&(Arc<str>, Input)| input.default.is_none() && !given.contains(&**name) && !is_inner(name);
+        for (name, input) in callee.inputs.iter().filter(is_missing) {
             let message = format!("input \"{name}\" required, but not defined");
             let hint = format!("add `{name}` to `inputs`: {}", described(input.kind));
             problems.push(Problem::error("missing-input", message, place(place_of_key, &["inputs"])).with_hint(hint));

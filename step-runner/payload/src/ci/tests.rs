@@ -277,8 +277,8 @@ job:
     assert_eq!(translation.request.timeout, Some(std::time::Duration::from_mins(90)));
     assert_eq!(translation.missing, ["DB", "TOKEN"]);
     insta::assert_snapshot!(not_done(&translation), @r"
-    image (refused): the job wants to run in the image `rust:1.95`, and there are no containers here yet
-      `--ignore-image` runs it on this machine
+    image (refused): the job wants to run in the image `rust:1.95`, and there are no containers here
+      start one, or say where one is with DOCKER_HOST; `--ignore-image` runs the job on this machine
     services: 2 services are not started: `postgres:16`, `redis`
       start what the job needs beforehand, and give its address with `--env NAME=VALUE`
     hooks: nothing is checked out, so these hooks are not run: `pre_get_sources_script`

@@ -2,12 +2,14 @@
 
 mod builtin;
 
-use crate::job::{Cache, Image, Job};
+use crate::job::{Cache, Image, Job, Login};
 use crate::variables::Variables;
 use crate::{Here, NotDone};
 use builtin::{archive_step, container_step, handover};
 use step_model::diagnostic::Problem;
-use step_model::document::{Action, AllowFailure, ScriptLegacy, Step};
+use step_model::document::{Action, AllowFailure, ScriptLegacy, Step, ValueTemplate};
+use step_model::expression::Template;
+use step_model::value::Value;
 
 pub(super) struct Around {
     pub steps: Vec<Step>,
@@ -27,7 +29,7 @@ struct Surroundings<'a> {
 pub(super) fn of(job: &Job, here: &Here, own: Vec<Step>, problems: &mut Vec<Problem>) -> Around {
     let mut around =
         Surroundings { job, here, variables: Variables::new(&job.variables), before: Vec::new(), after: Vec::new(), not_done: Vec::new() };
-    let own = around.image(own, problems);
+    let own = around.image(own);
     around.services();
     around.checkout();
     around.caches(problems);
@@ -49,7 +51,7 @@ impl Surroundings<'_> {
         self.not_done.push(NotDone { part, what: what.into(), way_out: way_out.into(), refused: false });
     }
 
-    fn image(&mut self, own: Vec<Step>, problems: &mut Vec<Problem>) -> Vec<Step> {
+    fn image(&mut self, own: Vec<Step>) -> Vec<Step> {
         let Some(image) = &self.job.image else { return own };
         let image = self.expanded(image);
         if self.here.ignore_image {
@@ -58,22 +60,51 @@ impl Surroundings<'_> {
             return own;
         }
         if self.has("docker") {
-            return vec![handover(self.job, &image, &own, problems)];
+            let mut step = handover(self.here, &image, own);
+            step.inputs.extend(self.logins());
+            return vec![step];
         }
         self.not_done.push(NotDone {
             part: "image",
-            what: format!("the job wants to run in the image `{}`, and there are no containers here yet", image.name),
-            way_out: "`--ignore-image` runs it on this machine".to_owned(),
+            what: format!("the job wants to run in the image `{}`, and {}", image.name, self.why_no_containers()),
+            way_out: "start one, or say where one is with DOCKER_HOST; `--ignore-image` runs the job on this machine".to_owned(),
             refused: true,
         });
         own
+    }
+
+    fn why_no_containers(&self) -> &str {
+        if self.here.no_containers.is_empty() { "there are no containers here" } else { &self.here.no_containers }
+    }
+
+    /// Who the job is at registries: what a job variable says, and what GitLab gives. Logins that GitLab gives end with the job.
+    fn logins(&self) -> Vec<(Template, ValueTemplate)> {
+        let mut logins = Vec::new();
+        if let Some(config) = self.job.variable("DOCKER_AUTH_CONFIG").filter(|variable| !variable.value.is_empty()) {
+            let value = if config.raw { config.value.clone() } else { self.variables.expand_text(&config.value) };
+            logins.push(builtin::secret_input("auth_config", &value));
+        }
+        if self.here.live && !self.job.registries.is_empty() {
+            let login = |login: &Login| {
+                Value::object([
+                    ("registry", Value::from(login.registry.as_str())),
+                    ("username", login.username.as_str().into()),
+                    ("password", login.password.as_str().into()),
+                ])
+            };
+            let credentials = Value::array(self.job.registries.iter().map(login)).sensitive();
+            logins.push((Template::literal("credentials"), ValueTemplate::Scalar(credentials)));
+        }
+        logins
     }
 
     fn services(&mut self) {
         if self.has("service") {
             for (index, service) in self.job.services.iter().enumerate() {
                 let service = self.expanded(service);
-                self.before.push(container_step(&format!("service_{}", index + 1), "service", &service));
+                let mut step = container_step(&format!("service_{}", index + 1), "service", &service);
+                step.inputs.extend(self.logins());
+                self.before.push(step);
             }
             return;
         }
@@ -202,8 +233,9 @@ impl Surroundings<'_> {
     /// What is named and has no step.
     fn rest(&mut self) {
         let uses_registry = self.job.image.is_some() || !self.job.services.is_empty();
-        if uses_registry && !self.job.registries.is_empty() && !self.has("docker") {
-            let hosts = listed(self.job.registries.iter().cloned());
+        let are_logged_in = self.has("docker") && self.here.live;
+        if uses_registry && !self.job.registries.is_empty() && !are_logged_in {
+            let hosts = listed(self.job.registries.iter().map(|login| login.registry.clone()));
             self.not_done(
                 "credentials",
                 format!("nothing logs in to these registries: {hosts}"),

@@ -42,6 +42,9 @@ fn shown(step: &Step) -> String {
     for (key, value) in &step.inputs {
         let _ = write!(text, "\n  {}: {}", key.source(), value_shown(value));
     }
+    if let Some(Body::Sequence(inner)) = step.inner.as_ref().map(|inner| &inner.definition.body) {
+        inner.steps.iter().for_each(|step| _ = write!(text, "\n  inside {}", shown(step)));
+    }
     text
 }
 
@@ -194,7 +197,7 @@ fn an_image_is_refused_where_there_are_no_containers() {
     let translation = steps_of(FULL, &Here { ignore_image: false, ..laptop() }, &no_values()).expect("a translation");
     let image = translation.not_done.iter().find(|part| part.part == "image").expect("the image");
     assert!(image.refused);
-    assert_eq!(image.what, "the job wants to run in the image `registry.example/rust:release`, and there are no containers here yet");
+    assert_eq!(image.what, "the job wants to run in the image `registry.example/rust:release`, and there are no containers here");
 }
 
 #[test]
@@ -208,8 +211,10 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       command: ["postgres", "-c", "fsync=off"]
       image: "postgres:16"
       variables: {POSTGRES_PASSWORD: "x"}
+      credentials: (sensitive)
     service_2: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
       image: "redis:7"
+      credentials: (sensitive)
     pre_get_sources_script: script_legacy (echo) ["echo before sources"] when OnSuccess, allow_failure No, timeout None, env 16
     checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 0
       allow_fetch: true
@@ -245,7 +250,10 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       platform: "linux/amd64"
       pull_policy: ["if-not-present"]
       user: "1000"
-      run: [{name: "script", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: false, debug_trace: false, echo: true, job_status: false, script: ["echo before", "make test SUITE=fast SHARDS=4", "if true; then\n  echo \"many lines\"\nfi"], timeout: 2400, when: "on_success"}}, {name: "release", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: false, debug_trace: false, echo: true, job_status: false, script: ["release-cli create --name \"release\""], timeout: 2400, when: "on_success"}}, {name: "after_script", func: "builtin://script_legacy", env: {16 members}, inputs: {allow_failure: true, debug_trace: false, echo: true, job_status: true, script: ["echo \"ended: $CI_JOB_STATUS\""], timeout: 300, when: "always"}}]
+      credentials: (sensitive)
+      inside script: script_legacy (echo) ["echo before", "make test SUITE=fast SHARDS=4", "if true; then\n  echo \"many lines\"\nfi"] when OnSuccess, allow_failure No, timeout Some(2400s), env 16
+      inside release: script_legacy (echo) ["release-cli create --name \"release\""] when OnSuccess, allow_failure No, timeout Some(2400s), env 16
+      inside after_script: script_legacy (echo, job_status) ["echo \"ended: $CI_JOB_STATUS\""] when Always, allow_failure Any, timeout Some(300s), env 16
     archive_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure No, timeout None, env 0
       action: "archive"
       fallback_keys: ["cargo-main"]

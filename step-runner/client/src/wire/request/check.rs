@@ -190,6 +190,15 @@ impl Checker {
     }
 }
 
+/// Steps that are handed over. Readers of messages stop at a hundred levels, so this ends.
+fn inner_document(job: &JobSteps) -> Result<StepDocument, Vec<definition::DefinitionFault>> {
+    let dialect = if job.functions_dialect { Dialect::Functions } else { Dialect::Steps };
+    let steps = job.steps.iter().map(|step| job_step(step, dialect)).collect::<Result<Vec<_>, _>>()?;
+    let mut document = StepDocument::of_steps(dialect, steps);
+    document.definition.env = definition::environment_of(&job.env, dialect)?;
+    Ok(document)
+}
+
 fn job_step(message: &JobStep, dialect: Dialect) -> Result<Step, Vec<definition::DefinitionFault>> {
     let invocation = message.step.clone().unwrap_or_default();
     let mut step = match &message.script_legacy {
@@ -205,6 +214,7 @@ fn job_step(message: &JobStep, dialect: Dialect) -> Result<Step, Vec<definition:
         }
         None => definition::step_of(&invocation, dialect)?,
     };
+    step.inner = message.inner.as_ref().map(inner_document).transpose()?.map(Arc::new);
     step.when = match message.when() {
         job_step::When::OnSuccess => When::OnSuccess,
         job_step::When::OnFailure => When::OnFailure,

@@ -66,15 +66,24 @@ fn job_steps(document: &StepDocument) -> Option<JobSteps> {
             || step.when != When::default()
             || step.allow_failure != AllowFailure::default()
             || step.timeout.is_some()
+            || step.inner.is_some()
     };
     if !sequence.steps.iter().any(|step| is_beyond_text(step)) {
         return None;
     }
-    Some(JobSteps {
-        steps: sequence.steps.iter().map(|step| job_step(step, document.dialect)).collect(),
+    Some(all_job_steps(document))
+}
+
+fn all_job_steps(document: &StepDocument) -> JobSteps {
+    let steps = match &document.definition.body {
+        Body::Sequence(sequence) => sequence.steps.as_slice(),
+        Body::Exec(_) => &[],
+    };
+    JobSteps {
+        steps: steps.iter().map(|step| job_step(step, document.dialect)).collect(),
         env: definition::environment(&document.definition.env),
         functions_dialect: document.dialect == Dialect::Functions,
-    })
+    }
 }
 
 fn job_step(step: &Step, dialect: Dialect) -> JobStep {
@@ -102,7 +111,8 @@ fn job_step(step: &Step, dialect: Dialect) -> JobStep {
         AllowFailure::Any => Some(AllowFailureMessage::default()),
         AllowFailure::ExitCodes(codes) => Some(AllowFailureMessage { exit_codes: codes.clone() }),
     };
-    JobStep { step: Some(message), when: when.into(), allow_failure, timeout: step.timeout.map(duration), script_legacy }
+    let inner = step.inner.as_deref().map(all_job_steps);
+    JobStep { step: Some(message), when: when.into(), allow_failure, timeout: step.timeout.map(duration), script_legacy, inner }
 }
 
 fn duration(duration: Duration) -> prost_types::Duration {
@@ -131,11 +141,13 @@ fn print(printer: &mut Printer<'_>, request: &RunRequestMessage) -> std::io::Res
     }
     printer.plain(Field::of("traceparent"), &request.traceparent)?;
     let Some(job_steps) = &request.job_steps else { return Ok(()) };
-    printer.message(Field::named("jobSteps", "job_steps"), &mut |printer| {
-        printer.messages(Field::of("steps"), &job_steps.steps, &mut |printer, step| print_job_step(printer, step))?;
-        printer.string_map(Field::of("env"), &job_steps.env)?;
-        printer.boolean(Field::named("functionsDialect", "functions_dialect"), job_steps.functions_dialect)
-    })
+    printer.message(Field::named("jobSteps", "job_steps"), &mut |printer| print_job_steps(printer, job_steps))
+}
+
+fn print_job_steps(printer: &mut Printer<'_>, job_steps: &JobSteps) -> std::io::Result<()> {
+    printer.messages(Field::of("steps"), &job_steps.steps, &mut |printer, step| print_job_step(printer, step))?;
+    printer.string_map(Field::of("env"), &job_steps.env)?;
+    printer.boolean(Field::named("functionsDialect", "functions_dialect"), job_steps.functions_dialect)
 }
 
 fn print_job_step(printer: &mut Printer<'_>, step: &JobStep) -> std::io::Result<()> {
@@ -151,11 +163,16 @@ fn print_job_step(printer: &mut Printer<'_>, step: &JobStep) -> std::io::Result<
     if let Some(timeout) = &step.timeout {
         printer.duration(Field::of("timeout"), timeout)?;
     }
-    let Some(script) = &step.script_legacy else { return Ok(()) };
-    printer.message(Field::named("scriptLegacy", "script_legacy"), &mut |printer| {
-        printer.strings(Field::of("lines"), &script.lines)?;
-        printer.boolean(Field::of("echo"), script.echo)?;
-        printer.boolean(Field::named("debugTrace", "debug_trace"), script.debug_trace)?;
-        printer.boolean(Field::named("jobStatus", "job_status"), script.job_status)
-    })
+    if let Some(script) = &step.script_legacy {
+        printer.message(Field::named("scriptLegacy", "script_legacy"), &mut |printer| {
+            printer.strings(Field::of("lines"), &script.lines)?;
+            printer.boolean(Field::of("echo"), script.echo)?;
+            printer.boolean(Field::named("debugTrace", "debug_trace"), script.debug_trace)?;
+            printer.boolean(Field::named("jobStatus", "job_status"), script.job_status)
+        })?;
+    }
+    match &step.inner {
+        Some(inner) => printer.message(Field::of("inner"), &mut |printer| print_job_steps(printer, inner)),
+        None => Ok(()),
+    }
 }

@@ -1,10 +1,11 @@
 //! The `builtin://` steps and their inputs.
 
+use crate::Here;
 use crate::job::{Git, Image, Job};
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
-use step_model::diagnostic::Problem;
-use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, ValueTemplate, When};
+use serde_json::{Map, Value as Json};
+use std::sync::Arc;
+use step_model::document::{Action, Dialect, Step, StepDocument, ValueTemplate};
 use step_model::expression::Template;
 use step_model::reference::StepReference;
 use step_model::value::Value;
@@ -53,47 +54,12 @@ pub(super) fn checkout_step(job: &Job, git: &Git) -> Step {
     step
 }
 
-/// The job's own steps inside a container: `builtin://docker` takes them as a template (a handover). The sequence inside decides by the conditions
-/// of its items, so the step itself has none.
-pub(super) fn handover(job: &Job, image: &Image, own: &[Step], problems: &mut Vec<Problem>) -> Step {
+/// The job's own steps inside a container: what is handed over to `builtin://docker`, with their conditions. The sequence inside decides by these, so the
+/// step itself has none.
+pub(super) fn handover(here: &Here, image: &Image, own: Vec<Step>) -> Step {
     let mut step = container_step("job", "docker", image);
-    let run = if job.run.is_empty() {
-        ValueTemplate::Array(own.iter().map(script_item).collect())
-    } else {
-        serde_json::from_str(&job.run).map_or(ValueTemplate::Array(Vec::new()), |list| template(&list, problems))
-    };
-    step.inputs.push((Template::literal("run"), run));
+    step.inner = Some(Arc::new(StepDocument::of_steps(here.dialect.unwrap_or(Dialect::Functions), own)));
     step
-}
-
-/// A script as an item of `run`: what has no syntax in files goes as inputs of `builtin://script_legacy`.
-fn script_item(step: &Step) -> ValueTemplate {
-    let Action::ScriptLegacy(script) = &step.action else { return ValueTemplate::Object(Vec::new()) };
-    let ScriptLegacy { lines, echo, debug_trace, job_status } = script;
-    let when = match step.when {
-        When::OnSuccess => "on_success",
-        When::OnFailure => "on_failure",
-        When::Always => "always",
-    };
-    let mut inputs = json!({
-        "script": lines.iter().map(|line| &**line).collect::<Vec<_>>(),
-        "echo": echo,
-        "debug_trace": debug_trace,
-        "job_status": job_status,
-        "when": when,
-        "allow_failure": step.allow_failure != AllowFailure::No,
-    });
-    if let Some(timeout) = step.timeout {
-        inputs["timeout"] = timeout.as_secs().into();
-    }
-    let env = step.env.iter().map(|(key, value)| (key.clone(), ValueTemplate::Text(value.clone()))).collect();
-    let text = |text: &str| ValueTemplate::Text(Template::literal(text));
-    ValueTemplate::Object(vec![
-        (Template::literal("name"), text(&step.name)),
-        (Template::literal("func"), text("builtin://script_legacy")),
-        (Template::literal("env"), ValueTemplate::Object(env)),
-        (Template::literal("inputs"), literal(&inputs)),
-    ])
 }
 
 /// A value in which no text is an expression.
@@ -106,23 +72,4 @@ fn literal(json: &Json) -> ValueTemplate {
         }
         scalar => ValueTemplate::Scalar(Value::from_json(scalar)),
     }
-}
-
-/// A value in which texts are expressions, evaluated where the steps run.
-fn template(json: &Json, problems: &mut Vec<Problem>) -> ValueTemplate {
-    match json {
-        Json::String(text) => ValueTemplate::Text(parsed(text, problems)),
-        Json::Array(items) => ValueTemplate::Array(items.iter().map(|item| template(item, problems)).collect()),
-        Json::Object(members) => {
-            ValueTemplate::Object(members.iter().map(|(key, value)| (parsed(key, problems), template(value, problems))).collect())
-        }
-        scalar => ValueTemplate::Scalar(Value::from_json(scalar)),
-    }
-}
-
-fn parsed(text: &str, problems: &mut Vec<Problem>) -> Template {
-    Template::parse(text, Dialect::Functions).unwrap_or_else(|error| {
-        problems.push(Problem::error("expression", format!("in `run`: {error}"), None));
-        Template::literal(text)
-    })
 }
