@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 use step_sdk::{Cancellation, DelegatedResult, Environment, Failure, Step};
 use tokio::process::Command;
 
@@ -38,8 +39,10 @@ async fn in_chroot(step: &Step, cancellation: &Cancellation) -> Result<Delegated
     let mut result = step.hand_over(tokio::io::join(output, input), &environment, cancellation).await?;
 
     result.filter("steps whose names begin with `_` are not shown", |path| path.iter().all(|name| !name.starts_with('_')));
-    // The stream has ended, so the agent has, too.
-    let _exit_code = child.wait().await;
+    // The stream is closed, so the agent ends. One that does not is ended: its steps have.
+    if tokio::time::timeout(Duration::from_secs(1), child.wait()).await.is_err() {
+        child.kill().await.map_err(|error| failed("end the agent in", &error))?;
+    }
     std::fs::remove_dir_all(&place).map_err(|error| failed("remove the agent from", &error))?;
     Ok(result)
 }

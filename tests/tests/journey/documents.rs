@@ -1,5 +1,6 @@
 //! README and the guides are executed: their `console` blocks, in order, in one shell per document, in a copy of the repository.
 
+use ci_tests::docker::Engine;
 use ci_tests::document::{self, Command};
 use ci_tests::program::Finished;
 use ci_tests::repository;
@@ -38,10 +39,18 @@ fn every_flag_of_test_stands_in_its_reference() {
     assert!(missing.is_empty(), "docs/reference/testing.md does not name {missing:?}");
 }
 
+#[test]
+fn every_command_of_the_guide_containers_prints_what_it_shows() {
+    let Some(engine) = Engine::shared() else { return };
+    let Some(()) = engine.images(&["busybox"]) else { return };
+    let agents = engine.agents();
+    execute_with("docs/guide/containers.md", &[("DOCKER_HOST", &engine.host), ("STEP_RUNNER_AGENTS", &agents.to_string_lossy())]);
+}
+
 /// Whoever adds a document with commands adds a test for it.
 #[test]
 fn no_document_has_commands_that_nobody_runs() {
-    let executed = ["README.md", "docs/guide/testing-a-step.md", "docs/guide/why-did-my-job-fail.md"];
+    let executed = ["README.md", "docs/guide/containers.md", "docs/guide/testing-a-step.md", "docs/guide/why-did-my-job-fail.md"];
     let forgotten: Vec<String> = repository::files_ending_in(&[".md"])
         .into_iter()
         .filter(|file| !document::commands(&file.text).is_empty() && !executed.contains(&file.path.as_str()))
@@ -105,11 +114,16 @@ fn every_field_of_ours_stands_in_the_reference_of_the_result() {
 }
 
 fn execute(name: &str) {
+    execute_with(name, &[]);
+}
+
+fn execute_with(name: &str, env: &[(&str, &str)]) {
     let workshop = copy_of_the_repository();
     let commands: Vec<Command> =
         document::commands(&repository::read(name)).into_iter().filter(|command| !builds_everything(&command.command)).collect();
     assert!(!commands.is_empty(), "{name} has no commands");
-    let finished = workshop.shell(&script(&commands)).limit(Duration::from_secs(300)).ends(0);
+    let shell = env.iter().fold(workshop.shell(&script(&commands)), |shell, (key, value)| shell.env(key, value));
+    let finished = shell.limit(Duration::from_secs(300)).ends(0);
     let printed = printed_by_each(&finished);
     let mut wrong = Vec::new();
     for (index, command) in commands.iter().enumerate() {
