@@ -52,7 +52,7 @@ impl AgentService {
 
     fn capabilities(&self) -> Vec<String> {
         let framing = if self.nursery.stamped { "stamped" } else { "raw" };
-        ["cancel", "result", "payload", framing].map(str::to_owned).to_vec()
+        ["cancel", "plan", "result", "payload", framing].map(str::to_owned).to_vec()
     }
 }
 
@@ -115,15 +115,15 @@ async fn blocking<T: Send + 'static>(id: &str, what: &str, work: impl FnOnce() -
     }
 }
 
-/// The result as the journal has it now.
+/// The result as the journal has it now; of steps that were handed over, what the job process left for whoever handed them over.
 fn state_of(directory: &ServedDirectory) -> io::Result<State> {
     let inner = directory.inner();
-    // What was handed over goes back with its values in clear (docs/design/0006).
+    let length = || Ok::<u64, io::Error>(std::fs::metadata(inner.join(journal::FILE))?.len());
+    // What was handed over goes back with its values in clear (docs/design/0007).
     if let Ok(file) = File::open(directory.result()) {
         let total = file.metadata()?.len();
-        return Ok(State { file, total, revision: total.max(1) });
+        return Ok(State { file, total, revision: length()? });
     }
-    let length = || Ok::<u64, io::Error>(std::fs::metadata(inner.join(journal::FILE))?.len());
     let mut before = length()?;
     let mut reading = journal::read(&inner).map_err(io::Error::other)?;
     for _ in 1..READINGS {
@@ -192,4 +192,23 @@ fn inspected(job: &Job) -> Option<wire::inspect_response::Job> {
         }
     }
     Some(inspected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_of_steps_that_were_handed_over_is_the_one_that_was_left_for_the_caller() {
+        let parent = tempfile::tempdir().unwrap();
+        let (directory, _lock) = ServedDirectory::create(parent.path(), "1").unwrap().unwrap();
+        journal::Journal::create(&directory.inner()).unwrap();
+        assert_eq!(state_of(&directory).unwrap().total, 0, "nothing has started");
+        std::fs::write(directory.result(), b"in clear").unwrap();
+        let state = state_of(&directory).unwrap();
+        let mut found = vec![0; 8];
+        state.file.read_exact_at(&mut found, 0).unwrap();
+        assert_eq!((found.as_slice(), state.total), (&b"in clear"[..], 8));
+        assert_ne!(state.revision, 0);
+    }
 }

@@ -38,6 +38,8 @@ pub struct Nursery {
     pub environment: Vec<(String, PathBuf)>,
     /// A job process that has no job yet: most of its start is behind it.
     spare: Mutex<Option<(Child, std::os::unix::net::UnixStream)>>,
+    /// Held by whoever starts the next spare.
+    making: Mutex<()>,
 }
 
 /// A job process that has its job.
@@ -59,16 +61,19 @@ impl Nursery {
             keep_finished: settings.keep_finished,
             environment,
             spare: Mutex::default(),
+            making: Mutex::default(),
         }
     }
 
-    /// Starts a job process for the next job, unless there is one.
+    /// Starts a job process for the next job, unless there is one. Takes as long as a spawn, in which jobs go on being born.
     pub fn prepare_spare(&self) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.is_none() {
-            // Without one the next job tries by itself, and can tell why it fails.
-            *spare = detached::start_own(&["job"], &self.environment).ok();
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.spare.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return;
         }
+        // Without one the next job tries by itself, and can tell why it fails.
+        let fresh = detached::start_own(&["job"], &self.environment).ok();
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
     }
 
     /// No spare process is left behind.
@@ -130,7 +135,11 @@ pub async fn live(
     request: Bytes,
     alive: Alive,
 ) {
-    match be_born(&nursery, &job, request).await {
+    let born = be_born(&nursery, &job, request).await;
+    // Not before the answer, and not on this thread: a caller waits for the one, all others for the other.
+    let for_the_next = Arc::clone(&nursery);
+    tokio::task::spawn_blocking(move || for_the_next.prepare_spare());
+    match born {
         Ok(newborn) => {
             job.pid.store(newborn.child.id(), Ordering::Relaxed);
             link::listen(&nursery, &registry, job, newborn.link, newborn.frames, asked, Some(newborn.child), alive).await;
@@ -153,8 +162,6 @@ async fn be_born(nursery: &Nursery, job: &Job, request: Bytes) -> Result<Newborn
     let born = async {
         let mut newborn =
             nursery.deliver(&job.id, &directory, &lock, request).await.map_err(|error| machine("start a process for the job", &error))?;
-        // While it reads the request, the next one gets ready.
-        nursery.prepare_spare();
         match answer(&mut newborn).await.map_err(|error| machine("start the job: its process has died", &error))? {
             FromJob::Refused(refused) => {
                 link::reap(newborn.child);
