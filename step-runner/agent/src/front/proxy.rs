@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Carries bytes until the front has no more.
 /// # Errors
-/// Nobody answers on the socket, or the caller takes nothing any more.
+/// Nobody answers on the socket, or the output cannot be written. A caller that has left is no error: nobody wants the rest.
 pub fn run(socket: &Path) -> io::Result<()> {
     let front = UnixStream::connect(socket)?;
     let mut to_front = front.try_clone()?;
@@ -35,7 +35,38 @@ fn carry(mut from: &UnixStream, to: &mut impl io::Write) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => return Err(error),
         };
-        to.write_all(&buffer[..read])?;
-        to.flush()?;
+        match to.write_all(&buffer[..read]).and_then(|()| to.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A pipe whose reader has left.
+    struct Left(io::ErrorKind);
+
+    impl Write for Left {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_caller_that_has_left_is_no_fault_and_a_full_disk_is_one() {
+        let carried = |kind| {
+            let (mut front, ours) = UnixStream::pair().unwrap();
+            front.write_all(b"late").unwrap();
+            carry(&ours, &mut Left(kind)).map_err(|error| error.kind())
+        };
+        assert_eq!(carried(io::ErrorKind::BrokenPipe), Ok(()));
+        assert_eq!(carried(io::ErrorKind::StorageFull), Err(io::ErrorKind::StorageFull));
     }
 }
