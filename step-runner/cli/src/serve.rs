@@ -1,6 +1,8 @@
 //! `serve`: the agent on a socket, or on its standard input and output. And `job`, which it starts for each of its jobs.
 
-use crate::exit::{Complaint, Exit, Stop};
+#[cfg(unix)]
+use crate::exit::Complaint;
+use crate::exit::{Exit, Stop};
 use clap::Args;
 use std::path::PathBuf;
 #[cfg(unix)]
