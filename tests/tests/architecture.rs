@@ -5,7 +5,7 @@ use ci_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each crate, its directory, and what it may depend on inside the workspace.
-const ARROWS: [(&str, &str, &[&str]); 12] = [
+const ARROWS: [(&str, &str, &[&str]); 22] = [
     // wire
     ("ci-proto", "proto", &[]),
     // nouns
@@ -13,27 +13,80 @@ const ARROWS: [(&str, &str, &[&str]); 12] = [
     // decide
     ("step-payload", "step-runner/payload", &["step-model"]),
     ("step-engine", "step-runner/engine", &["step-model"]),
+    ("runner-control", "runner-core/control", &["step-model"]),
+    ("runner-config", "runner-core/config", &["step-model", "runner-control"]),
     // plugs
     ("step-client", "step-runner/client", &["ci-proto", "step-model"]),
+    ("runner-fleeting", "runner-core/fleeting", &["ci-proto"]),
     // act
     ("step-agent", "step-runner/agent", &["step-engine", "step-client", "ci-proto", "step-model"]),
     ("step-testing", "step-runner/testing", &["step-agent", "step-engine", "step-model"]),
+    ("runner-gitlab", "runner-core/gitlab", &["step-model", "runner-mock-gitlab"]),
+    ("runner-mock-gitlab", "runner-core/mock-gitlab", &[]),
     // guests
     ("step-sdk", "steps/sdk", &["ci-proto", "step-client"]),
     ("step-docker", "steps/docker", &["step-sdk"]),
     ("step-service", "steps/service", &["step-docker", "step-sdk"]),
+    ("step-checkout", "steps/checkout", &["step-sdk"]),
+    ("step-cache", "steps/cache", &["step-sdk"]),
+    ("step-artifact", "steps/artifact", &["step-sdk"]),
+    ("fleeting-plugin-local", "runner-core/plugins/local", &["runner-fleeting"]),
     // compose
     (
         "step-runner",
         "step-runner/cli",
-        &["step-agent", "step-client", "step-engine", "step-payload", "step-model", "step-testing", "step-docker", "step-service"],
+        &[
+            "step-agent",
+            "step-client",
+            "step-engine",
+            "step-payload",
+            "step-model",
+            "step-testing",
+            "step-docker",
+            "step-service",
+            "step-checkout",
+            "step-cache",
+            "step-artifact",
+        ],
+    ),
+    (
+        "runner-manager",
+        "runner-core/manager",
+        &[
+            "ci-proto",
+            "step-model",
+            "step-payload",
+            "step-client",
+            "runner-control",
+            "runner-config",
+            "runner-fleeting",
+            "runner-gitlab",
+            "runner-mock-gitlab",
+            "fleeting-plugin-local",
+        ],
     ),
     // watch
-    ("ci-tests", "tests", &["ci-proto", "step-model", "step-payload", "step-engine", "step-client", "step-agent"]),
+    (
+        "ci-tests",
+        "tests",
+        &[
+            "ci-proto",
+            "step-model",
+            "step-payload",
+            "step-engine",
+            "step-client",
+            "step-agent",
+            "runner-control",
+            "runner-config",
+            "runner-fleeting",
+            "runner-gitlab",
+            "runner-mock-gitlab",
+        ],
+    ),
 ];
 
 /// The crates that decide and the nouns: no runtime, no world.
-const PURE: [&str; 3] = ["step-model", "step-payload", "step-engine"];
+const PURE: [&str; 5] = ["step-model", "step-payload", "step-engine", "runner-control", "runner-config"];
 
 /// What has no place in a pure crate, however deep: runtimes, files, sockets, processes, dice, clocks that log.
 const NOT_IN_PURE: [&str; 25] = [

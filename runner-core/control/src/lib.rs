@@ -1,0 +1,1 @@
+//! Decides which job runs where and when: offered, claimed, placed, connected, dispatched, followed, reported. Pure.

@@ -1,0 +1,1 @@
+//! Both sides of the plug: hosts fleeting plugins, and serves them.

@@ -1,0 +1,1 @@
+//! GitLab as a runner sees it: the API client, the trace, the job as it was received.

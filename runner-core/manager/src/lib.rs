@@ -1,0 +1,1 @@
+//! runner-core: takes jobs, finds environments for them, delivers, follows, reports.

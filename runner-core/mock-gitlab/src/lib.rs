@@ -1,0 +1,1 @@
+//! A GitLab server for tests and demonstrations, with scenarios.

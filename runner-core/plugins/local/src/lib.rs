@@ -1,0 +1,1 @@
+//! A fleeting plugin whose instances are agent processes on this machine.

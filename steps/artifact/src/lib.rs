@@ -1,0 +1,1 @@
+//! builtin://artifact: uploads what a job made and downloads what earlier jobs did.

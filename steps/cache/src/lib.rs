@@ -1,0 +1,1 @@
+//! builtin://cache: restores and saves what a later job can use again.

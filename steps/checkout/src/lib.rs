@@ -1,0 +1,1 @@
+//! builtin://checkout: brings a job's work tree to its commit.
