@@ -28,12 +28,22 @@ mod generated {
 /// What runners and fleeting plugins say to each other.
 pub mod fleeting {
     /// Package `proto`: the service `proto.InstanceGroup` and its messages (`fleeting.proto`).
-    #[expect(clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::doc_markdown, reason = "generated from fleeting.proto")]
+    #[expect(
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        clippy::doc_markdown,
+        reason = "generated from fleeting.proto"
+    )]
     pub mod instance_group {
         include!(concat!(env!("OUT_DIR"), "/fleeting/proto.rs"));
     }
     /// Package `plugin`: what every plugin of go-plugin serves (`go_plugin.proto`).
-    #[expect(clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::doc_markdown, reason = "generated from go_plugin.proto")]
+    #[expect(
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        clippy::doc_markdown,
+        reason = "generated from go_plugin.proto"
+    )]
     pub mod go_plugin {
         include!(concat!(env!("OUT_DIR"), "/fleeting/plugin.rs"));
     }

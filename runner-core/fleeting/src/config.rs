@@ -226,6 +226,9 @@ mod tests {
 
     #[test]
     fn a_name_that_is_nearly_right_is_recognised() {
-        assert_eq!(["directory", "directroy", "Directory", "max_sise"].map(|typed| distance("directory", typed) <= 2), [true, true, true, false]);
+        assert_eq!(
+            ["directory", "directroy", "Directory", "max_sise"].map(|typed| distance("directory", typed) <= 2),
+            [true, true, true, false]
+        );
     }
 }

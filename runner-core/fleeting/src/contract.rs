@@ -167,10 +167,12 @@ impl Judge<'_> {
         let (first, rest) = made.split_first()?;
         for (claim, ids) in [("one instance goes and the others stay", vec![first.clone()]), ("all that was made goes", rest.to_vec())] {
             let done = self.group.change(Change::Decrease(ids.clone())).await.map_err(|failure| failure.to_string());
-            let told = done.and_then(|done| expect(&BTreeSet::from_iter(done.instances), &BTreeSet::from_iter(ids.clone()), "what was removed"));
+            let told =
+                done.and_then(|done| expect(&BTreeSet::from_iter(done.instances), &BTreeSet::from_iter(ids.clone()), "what was removed"));
             let gone = match told {
                 Ok(()) => {
-                    let left: BTreeSet<&InstanceId> = if ids.len() == 1 && ids.first() == Some(first) { rest.iter().collect() } else { BTreeSet::new() };
+                    let left: BTreeSet<&InstanceId> =
+                        if ids.len() == 1 && ids.first() == Some(first) { rest.iter().collect() } else { BTreeSet::new() };
                     self.wait(|now, before| {
                         let there = now.iter().filter(|i| !matches!(i.state, State::Deleted | State::Timeout) && !before.contains(&i.id));
                         (there.map(|i| &i.id).collect::<BTreeSet<_>>() == left).then_some(())

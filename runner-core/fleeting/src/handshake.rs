@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn h7_h8_h10_a_plugin_of_another_world_is_refused_in_the_words_of_the_original() {
-        let refusals = ["2|0|unix|/p|grpc|", "x|0|unix|/p|grpc|", "1|1|unix|/p|grpc|", "1|x|unix|/p|grpc|", "1|0|udp|/p|grpc|", "1|0|unix|/p"];
+        let refusals =
+            ["2|0|unix|/p|grpc|", "x|0|unix|/p|grpc|", "1|1|unix|/p|grpc|", "1|x|unix|/p|grpc|", "1|0|udp|/p|grpc|", "1|0|unix|/p"];
         insta::assert_snapshot!(refusals.map(refused).join("\n"), @r#"
         incompatible core API version with plugin. Plugin version: 2, Core version: 1
         error parsing core protocol version: `x` is no number

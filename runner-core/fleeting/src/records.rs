@@ -42,7 +42,13 @@ impl Reader {
         }
         let message = line.trim_end().to_owned();
         self.panicked |= message.starts_with("panic: ") || message.starts_with("fatal error: ");
-        let tags = [("[TRACE]", Level::Trace), ("[DEBUG]", Level::Debug), ("[INFO]", Level::Info), ("[WARN]", Level::Warn), ("[ERROR]", Level::Error)];
+        let tags = [
+            ("[TRACE]", Level::Trace),
+            ("[DEBUG]", Level::Debug),
+            ("[INFO]", Level::Info),
+            ("[WARN]", Level::Warn),
+            ("[ERROR]", Level::Error),
+        ];
         let tagged = tags.iter().find(|(tag, _)| message.starts_with(tag)).map(|(_, level)| *level);
         let level = tagged.unwrap_or(if self.panicked { Level::Error } else { Level::Debug });
         Record { level, module: None, message, timestamp: None, fields: Map::new() }

@@ -119,7 +119,10 @@ async fn an_answer_that_is_late_fails_and_the_plugin_still_answers() {
 async fn h32_a_plugin_that_dies_fails_the_call_that_waits_for_it() {
     let plugin = with_faults(&options(), json!(["Increase: die"])).await;
     let failure = plugin.change(Change::Increase(1)).await.unwrap_err();
-    assert_eq!(failure.to_string(), "the plugin does not run: it has ended (signal: 6 (SIGABRT) (core dumped))".replace(" (core dumped)", core(&failure)));
+    assert_eq!(
+        failure.to_string(),
+        "the plugin does not run: it has ended (signal: 6 (SIGABRT) (core dumped))".replace(" (core dumped)", core(&failure))
+    );
 }
 
 /// Whether there is a core file is the machine's affair.
@@ -172,7 +175,10 @@ async fn a_plugin_that_has_died_is_started_again_and_takes_up_its_group() {
     let info = hosted.init(&json!({"faults": ["Update: die"]}), &Settings::default()).await.unwrap();
     assert_eq!(info.id, "fake");
     let failure = hosted.update().await.unwrap_err();
-    assert!(failure.to_string().ends_with("; it is started again in 1s") || failure.to_string().contains("it is started again in 999"), "{failure}");
+    assert!(
+        failure.to_string().ends_with("; it is started again in 1s") || failure.to_string().contains("it is started again in 999"),
+        "{failure}"
+    );
     // Meanwhile it fails at once.
     assert!(matches!(hosted.update().await, Err(Failure::Gone { again: Some(_), .. })));
     // The fault is configured anew with every start: the second life ends like the first, after a successful init.

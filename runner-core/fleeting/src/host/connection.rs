@@ -23,9 +23,8 @@ const CONNECTION_WINDOW: u32 = 8 << 20;
 pub async fn connect(address: &Address, tls: Option<ClientConfig>) -> Result<Channel, String> {
     let (address, tls) = (address.clone(), tls.map(Arc::new));
     // The name is what Go hosts send; no socket of a plugin has one.
-    let endpoint = Endpoint::from_static("http://unused")
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
+    let endpoint =
+        Endpoint::from_static("http://unused").initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
     let connecting = endpoint.connect_with_connector(tower::service_fn(move |_: Uri| {
         let (address, tls) = (address.clone(), tls.clone());
         async move {
