@@ -1,0 +1,147 @@
+//! Settings of `[runners.machine]`.
+
+use super::autoscaler::schedule;
+use crate::checked::Checked;
+use crate::gather::Gather;
+use crate::schedule::{Form, Schedule};
+use crate::secret::Secret;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Machines of `docker+machine`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Machines that are being made at once. `None`: any number.
+    pub max_growth_rate: Option<u64>,
+    /// What counts while no period matches.
+    pub idle: IdleFigures,
+    /// In the order of the file: the last that matches counts. Off Peak settings are one period where there is no other.
+    pub periods: Vec<MachinePeriod>,
+    /// Jobs of a machine before it is removed. `None`: any number.
+    pub max_builds: Option<u64>,
+    /// Empty in an entry that is refused for it. The same for the next one.
+    pub driver: String,
+    /// Holds `%s`.
+    pub name: String,
+    pub options: Vec<Secret>,
+    /// Each holds `%s`.
+    pub options_with_name: Vec<Secret>,
+    pub max_removal_attempts: u64,
+}
+
+/// How many machines are idle, and how long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IdleFigures {
+    pub count: u64,
+    /// Idle machines for each busy one, at most `count`. 0: always `count`.
+    pub scale_factor: f64,
+    /// Least idle machines where there is a factor.
+    pub count_min: u64,
+    pub time: Duration,
+}
+
+/// Other figures for a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachinePeriod {
+    pub schedule: Schedule,
+    pub kind: PeriodKind,
+    pub idle: IdleFigures,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeriodKind {
+    /// `[[runners.machine.autoscaling]]`
+    Autoscaling,
+    /// `OffPeakPeriods`
+    OffPeak,
+}
+
+pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Machine {
+    let idle = figures(table);
+    let mut periods: Vec<MachinePeriod> = table.tables("autoscaling").iter().map(period).collect();
+    periods.extend(off_peak(table, idle, gather));
+    Machine {
+        max_growth_rate: table.limit("MaxGrowthRate"),
+        idle,
+        periods,
+        max_builds: table.limit("MaxBuilds"),
+        driver: driver(table, gather),
+        name: name(table, gather),
+        options: secrets(table, "MachineOptions"),
+        options_with_name: options_with_name(table, gather),
+        max_removal_attempts: table.count("MaxRemovalAttempts"),
+    }
+}
+
+fn figures(table: &Checked) -> IdleFigures {
+    let scale_factor = table.number("IdleScaleFactor");
+    let count_min = table.count("IdleCountMin");
+    IdleFigures {
+        count: table.count("IdleCount"),
+        scale_factor,
+        count_min: if scale_factor > 0.0 { count_min.max(1) } else { count_min },
+        time: table.seconds("IdleTime"),
+    }
+}
+
+fn period(table: &Checked) -> MachinePeriod {
+    let schedule = schedule(table.texts("Periods"), table.text("Timezone"), Form::Seven, "");
+    MachinePeriod { schedule, kind: PeriodKind::Autoscaling, idle: figures(table) }
+}
+
+fn off_peak(table: &Checked, idle: IdleFigures, gather: &mut Gather<'_>) -> Option<MachinePeriod> {
+    let periods = table.texts("OffPeakPeriods");
+    if periods.is_empty() {
+        return None;
+    }
+    let place: Option<Range<usize>> = Some(table.place("OffPeakPeriods"));
+    if !table.tables("autoscaling").is_empty() {
+        let message = "the Off Peak settings have no effect beside `[[runners.machine.autoscaling]]`";
+        gather.warn("off-peak", message, place, "remove them, or make them one more `[[runners.machine.autoscaling]]`");
+        return None;
+    }
+    let (count, seconds) = (table.count("OffPeakIdleCount"), table.count("OffPeakIdleTime"));
+    let zone = table.text("OffPeakTimezone");
+    let hint = format!(
+        "the same as `[[runners.machine.autoscaling]]` with Periods = {}, Timezone = {}, IdleCount = {count}, IdleTime = {seconds}",
+        serde_json::json!(periods),
+        serde_json::json!(zone.clone().unwrap_or_default()),
+    );
+    gather.note("off-peak", "the Off Peak settings are deprecated, and honoured", place, hint);
+    let schedule = schedule(periods, zone, Form::Seven, "");
+    Some(MachinePeriod { schedule, kind: PeriodKind::OffPeak, idle: IdleFigures { count, time: Duration::from_secs(seconds), ..idle } })
+}
+
+fn driver(table: &Checked, gather: &mut Gather<'_>) -> String {
+    let driver = table.text("MachineDriver");
+    if driver.is_none() {
+        gather.absent("no-driver", "`[runners.machine]` has no `MachineDriver`", table.span.clone(), "name the driver that makes machines");
+    }
+    driver.unwrap_or_default()
+}
+
+fn name(table: &Checked, gather: &mut Gather<'_>) -> String {
+    let Some(name) = table.text("MachineName") else {
+        gather.absent("no-name", "`[runners.machine]` has no `MachineName`", table.span.clone(), "write `MachineName = \"auto-scale-%s\"`");
+        return String::new();
+    };
+    if !name.contains("%s") {
+        let message = format!("`MachineName` = `{name}` has no `%s`, so all machines would have one name");
+        gather.refuse("no-name", message, Some(table.place("MachineName")), format!("write `MachineName = \"{name}-%s\"`"));
+    }
+    name
+}
+
+fn secrets(table: &Checked, key: &str) -> Vec<Secret> {
+    table.texts(key).into_iter().map(Secret::new).collect()
+}
+
+fn options_with_name(table: &Checked, gather: &mut Gather<'_>) -> Vec<Secret> {
+    let options = secrets(table, "MachineOptionsWithName");
+    if options.iter().any(|option| !option.expose().contains("%s")) {
+        let place = table.place("MachineOptionsWithName");
+        let hint = "an option without the machine's name belongs into `MachineOptions`";
+        gather.refuse("no-name", "an item of `MachineOptionsWithName` has no `%s`", Some(place), hint);
+    }
+    options
+}
