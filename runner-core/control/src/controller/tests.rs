@@ -1,0 +1,3 @@
+//! The whole machine, one life at a time.
+
+mod lives;
