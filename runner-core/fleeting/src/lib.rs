@@ -27,4 +27,4 @@ pub use instance_group::{
     Answer, Change, Changed, ConnectInfo, ConnectorConfig, Failure, Health, Instance, InstanceGroup, InstanceId, ProviderInfo, Secret,
     Settings, State, protocol,
 };
-pub use serve::{About, serve};
+pub use serve::{About, platform, serve};

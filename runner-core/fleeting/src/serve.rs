@@ -10,6 +10,8 @@ use crate::certificate::Identity;
 use crate::handshake::{self, Line};
 use crate::instance_group::InstanceGroup;
 use crate::records::Subscriber;
+pub use command_line::platform;
+
 use command_line::Typed;
 use listener::Listener;
 use output::Output;
