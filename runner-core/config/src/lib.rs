@@ -2,6 +2,7 @@
 
 mod check;
 mod checked;
+pub mod edit;
 mod gather;
 mod go_text;
 mod problem;
