@@ -117,28 +117,7 @@ pub struct StateStorage {
 
 pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Autoscaler {
     let plugin = table.text("plugin");
-    if plugin.is_none() {
-        gather.absent(
-            "no-plugin",
-            "`[runners.autoscaler]` has no `plugin`",
-            table.span.clone(),
-            "name a fleeting plugin, such as `plugin = \"aws\"`",
-        );
-    }
-    if table.whole("capacity_per_instance") < 1 {
-        let message = format!("`capacity_per_instance` is {}, so no instance could take a job", table.whole("capacity_per_instance"));
-        gather.refuse(
-            "no-capacity",
-            message,
-            Some(table.place("capacity_per_instance")),
-            "write how many jobs an instance takes at once, at least 1",
-        );
-    }
     let policies: Vec<Policy> = table.tables("policy").iter().map(policy).collect();
-    if policies.is_empty() {
-        let message = "`[runners.autoscaler]` has no `[[runners.autoscaler.policy]]`: no instance is kept idle";
-        gather.note("no-policy", message, Some(table.span.clone()), "");
-    }
     let max_instances = table.limit("max_instances");
     let vm_isolation = table.table("vm_isolation");
     Autoscaler {
@@ -165,6 +144,23 @@ pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Autoscaler {
         policies,
         vm_isolation: vm_isolation.flag("enabled").then(|| nested(&vm_isolation, gather)),
         state_storage: state_storage(&table.table("state_storage")),
+    }
+}
+
+/// What an entry whose instances come from here cannot do without.
+pub(super) fn check(table: &Checked, gather: &mut Gather<'_>) {
+    if table.text("plugin").is_none() {
+        let hint = "name a fleeting plugin, such as `plugin = \"aws\"`";
+        gather.absent("no-plugin", "`[runners.autoscaler]` has no `plugin`", table.span.clone(), hint);
+    }
+    if table.whole("capacity_per_instance") < 1 {
+        let message = format!("`capacity_per_instance` is {}, so no instance could take a job", table.whole("capacity_per_instance"));
+        let hint = "write how many jobs an instance takes at once, at least 1";
+        gather.refuse("no-capacity", message, Some(table.place("capacity_per_instance")), hint);
+    }
+    if table.tables("policy").is_empty() {
+        let message = "`[runners.autoscaler]` has no `[[runners.autoscaler.policy]]`: no instance is kept idle";
+        gather.note("no-policy", message, Some(table.span.clone()), "");
     }
 }
 

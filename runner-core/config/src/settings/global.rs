@@ -3,6 +3,7 @@
 use super::address;
 use crate::checked::Checked;
 use crate::gather::Gather;
+use crate::given::{self, Given};
 use crate::go_text;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Global {
     pub shutdown_drain: Option<ShutdownDrain>,
     /// SIGTERM leaves the jobs running and ends the manager only.
     pub detach_on_term: bool,
+    /// What stands in the file, key by key, but for `[[runners]]`.
+    pub given: Given,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,7 @@ pub(super) fn of(file: &Checked, gather: &mut Gather<'_>) -> Global {
         session_server: session_server(&file.table("session_server"), gather),
         shutdown_drain: shutdown_drain(&file.table("machine").table("shutdown_drain"), shutdown_timeout, gather),
         detach_on_term: file.table("runner_core").flag("detach_on_term"),
+        given: given::of(file, &["runners"]),
     }
 }
 

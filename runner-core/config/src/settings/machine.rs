@@ -65,10 +65,10 @@ pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Machine {
         idle,
         periods,
         max_builds: table.limit("MaxBuilds"),
-        driver: driver(table, gather),
-        name: name(table, gather),
+        driver: table.text("MachineDriver").unwrap_or_default(),
+        name: table.text("MachineName").unwrap_or_default(),
         options: secrets(table, "MachineOptions"),
-        options_with_name: options_with_name(table, gather),
+        options_with_name: secrets(table, "MachineOptionsWithName"),
         max_removal_attempts: table.count("MaxRemovalAttempts"),
     }
 }
@@ -112,36 +112,30 @@ fn off_peak(table: &Checked, idle: IdleFigures, gather: &mut Gather<'_>) -> Opti
     Some(MachinePeriod { schedule, kind: PeriodKind::OffPeak, idle: IdleFigures { count, time: Duration::from_secs(seconds), ..idle } })
 }
 
-fn driver(table: &Checked, gather: &mut Gather<'_>) -> String {
-    let driver = table.text("MachineDriver");
-    if driver.is_none() {
-        gather.absent("no-driver", "`[runners.machine]` has no `MachineDriver`", table.span.clone(), "name the driver that makes machines");
+/// What an entry whose machines come from here cannot do without.
+pub(super) fn check(table: &Checked, gather: &mut Gather<'_>) {
+    if table.text("MachineDriver").is_none() {
+        let hint = "name the driver that makes machines";
+        gather.absent("no-driver", "`[runners.machine]` has no `MachineDriver`", table.span.clone(), hint);
     }
-    driver.unwrap_or_default()
-}
-
-fn name(table: &Checked, gather: &mut Gather<'_>) -> String {
-    let Some(name) = table.text("MachineName") else {
-        gather.absent("no-name", "`[runners.machine]` has no `MachineName`", table.span.clone(), "write `MachineName = \"auto-scale-%s\"`");
-        return String::new();
-    };
-    if !name.contains("%s") {
-        let message = format!("`MachineName` = `{name}` has no `%s`, so all machines would have one name");
-        gather.refuse("no-name", message, Some(table.place("MachineName")), format!("write `MachineName = \"{name}-%s\"`"));
+    match table.text("MachineName") {
+        None => {
+            let hint = "write `MachineName = \"auto-scale-%s\"`";
+            gather.absent("no-name", "`[runners.machine]` has no `MachineName`", table.span.clone(), hint);
+        }
+        Some(name) if !name.contains("%s") => {
+            let message = format!("`MachineName` = `{name}` has no `%s`, so all machines would have one name");
+            gather.refuse("no-name", message, Some(table.place("MachineName")), format!("write `MachineName = \"{name}-%s\"`"));
+        }
+        Some(_) => {}
     }
-    name
-}
-
-fn secrets(table: &Checked, key: &str) -> Vec<Secret> {
-    table.texts(key).into_iter().map(Secret::new).collect()
-}
-
-fn options_with_name(table: &Checked, gather: &mut Gather<'_>) -> Vec<Secret> {
-    let options = secrets(table, "MachineOptionsWithName");
-    if options.iter().any(|option| !option.expose().contains("%s")) {
+    if table.texts("MachineOptionsWithName").iter().any(|option| !option.contains("%s")) {
         let place = table.place("MachineOptionsWithName");
         let hint = "an option without the machine's name belongs into `MachineOptions`";
         gather.refuse("no-name", "an item of `MachineOptionsWithName` has no `%s`", Some(place), hint);
     }
-    options
+}
+
+fn secrets(table: &Checked, key: &str) -> Vec<Secret> {
+    table.texts(key).into_iter().map(Secret::new).collect()
 }

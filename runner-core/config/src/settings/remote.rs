@@ -59,23 +59,36 @@ pub(super) fn instance(table: &Checked, autoscaler: Option<&Autoscaler>, gather:
     Instance { allowed_images: table.texts("allowed_images"), use_common_build_dir }
 }
 
-pub(super) fn ssh(table: &Checked, gather: &mut Gather<'_>) -> Ssh {
-    let host = table.text("host");
-    if host.is_none() {
+/// What an entry whose machine this is cannot do without.
+pub(super) fn check_ssh(table: &Checked, gather: &mut Gather<'_>) {
+    if table.text("host").is_none() {
         gather.absent("no-host", "`[runners.ssh]` has no `host`", table.span.clone(), "write the name or address of the machine");
     }
-    let port = table.text("port").and_then(|port| port.parse::<u16>().ok()).filter(|port| *port > 0);
-    if port.is_none() {
+    if port(table).is_none() {
         gather.refuse("no-port", "`port` of `[runners.ssh]` is no port", Some(table.place("port")), "ports are between 1 and 65535");
     }
+}
+
+fn port(table: &Checked) -> Option<u16> {
+    table.text("port")?.parse().ok().filter(|port| *port > 0)
+}
+
+pub(super) fn ssh(table: &Checked) -> Ssh {
     Ssh {
-        host: host.unwrap_or_default(),
-        port: port.unwrap_or(22),
+        host: table.text("host").unwrap_or_default(),
+        port: port(table).unwrap_or(22),
         user: table.text("user"),
         password: table.secret("password"),
         identity_file: table.text("identity_file"),
         disable_strict_host_key_checking: table.flag("disable_strict_host_key_checking"),
         known_hosts_file: table.text("known_hosts_file").unwrap_or_default(),
+    }
+}
+
+/// What an entry whose environments these programs make cannot do without.
+pub(super) fn check_custom(table: &Checked, gather: &mut Gather<'_>) {
+    if table.text("run_exec").is_none() {
+        gather.absent("no-program", "`[runners.custom]` has no `run_exec`", table.span.clone(), "name the program that runs scripts");
     }
 }
 

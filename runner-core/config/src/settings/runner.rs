@@ -4,6 +4,7 @@ use super::executor::{self, Executor, Meaning};
 use super::{Autoscaler, Cache, Custom, Docker, Global, Instance, Machine, Ssh, address, autoscaler, cache, docker, machine, remote};
 use crate::checked::Checked;
 use crate::gather::Gather;
+use crate::given::{self, Given};
 use crate::go_text;
 use crate::secret::{Opaque, Secret, short_token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,8 @@ pub struct Runner {
     pub custom: Option<Custom>,
     /// Checked, for the plugin.
     pub kubernetes: Option<Opaque>,
+    /// What stands in the entry, key by key.
+    pub given: Given,
 }
 
 impl Runner {
@@ -196,9 +199,10 @@ pub(super) fn of(entry: &Checked, index: usize, global: &Global, variables: &BTr
         machine: entry.table_given("machine").map(|table| machine::of(table, gather)),
         instance: remote::instance(&entry.table("instance"), autoscaler.as_ref(), gather),
         autoscaler,
-        ssh: entry.table_given("ssh").map(|table| remote::ssh(table, gather)),
+        ssh: entry.table_given("ssh").map(remote::ssh),
         custom: entry.table_given("custom").map(remote::custom),
         kubernetes: entry.table_given("kubernetes").map(|table| table.json.clone()),
+        given: given::of(entry, &[]),
     };
     check_executor(&runner, entry, gather);
     runner
@@ -244,25 +248,22 @@ fn executor(entry: &Checked, gather: &mut Gather<'_>) -> Option<Executor> {
     }
 }
 
-/// What each executor cannot do without.
+/// What each executor cannot do without. What another one needs may be missing: a table may be left from earlier days.
 fn check_executor(runner: &Runner, entry: &Checked, gather: &mut Gather<'_>) {
     let Some(executor) = runner.executor else { return };
-    let needs = |table: &str| format!("the executor `{}` needs a table `[runners.{table}]`", executor.name());
-    match executor {
-        Executor::Instance | Executor::DockerAutoscaler if runner.autoscaler.is_none() => {
-            gather.absent("no-table", &needs("autoscaler"), entry.place("executor"), "name its `plugin` there");
+    let (name, check, hint): (_, fn(&Checked, &mut Gather<'_>), _) = match executor {
+        Executor::Instance | Executor::DockerAutoscaler => ("autoscaler", autoscaler::check, "name its `plugin` there"),
+        Executor::DockerMachine => ("machine", machine::check, "name its `MachineDriver` and `MachineName` there"),
+        Executor::Ssh => ("ssh", remote::check_ssh, "name its `host` there"),
+        Executor::Custom => ("custom", remote::check_custom, "name its `run_exec` there"),
+        Executor::Docker | Executor::DockerWindows | Executor::Shell | Executor::Kubernetes => return,
+    };
+    match entry.table_given(name) {
+        Some(table) => check(table, gather),
+        None => {
+            let message = format!("the executor `{}` needs a table `[runners.{name}]`", executor.name());
+            gather.absent("no-table", &message, entry.place("executor"), hint);
         }
-        Executor::DockerMachine if runner.machine.is_none() => {
-            gather.absent("no-table", &needs("machine"), entry.place("executor"), "name its `MachineDriver` and `MachineName` there");
-        }
-        Executor::Ssh if runner.ssh.is_none() => {
-            gather.absent("no-table", &needs("ssh"), entry.place("executor"), "name its `host` there");
-        }
-        Executor::Custom if runner.custom.as_ref().is_none_or(|custom| custom.run_exec.is_none()) => {
-            let message = "the executor `custom` needs `run_exec` in `[runners.custom]`";
-            gather.absent("no-program", message, entry.place("executor"), "name the program that runs scripts");
-        }
-        _ => {}
     }
 }
 
