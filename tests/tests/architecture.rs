@@ -5,7 +5,7 @@ use ci_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each crate, its directory, and what it may depend on inside the workspace.
-const ARROWS: [(&str, &str, &[&str]); 22] = [
+const ARROWS: [(&str, &str, &[&str]); 23] = [
     // wire
     ("ci-proto", "proto", &[]),
     // nouns
@@ -27,9 +27,10 @@ const ARROWS: [(&str, &str, &[&str]); 22] = [
     ("step-sdk", "steps/sdk", &["ci-proto", "step-client"]),
     ("step-docker", "steps/docker", &["step-sdk"]),
     ("step-service", "steps/service", &["step-docker", "step-sdk"]),
+    ("step-archive", "steps/archive", &[]),
     ("step-checkout", "steps/checkout", &["step-sdk"]),
-    ("step-cache", "steps/cache", &["step-sdk"]),
-    ("step-artifact", "steps/artifact", &["step-sdk"]),
+    ("step-cache", "steps/cache", &["step-archive", "step-sdk"]),
+    ("step-artifact", "steps/artifact", &["step-archive", "step-sdk"]),
     ("fleeting-plugin-local", "runner-core/plugins/local", &["runner-fleeting"]),
     // compose
     (

@@ -11,6 +11,7 @@ pub mod duration;
 pub mod ending;
 mod inputs;
 pub mod job;
+mod laptop;
 mod pairs;
 mod pipeline;
 pub mod place;
@@ -195,7 +196,9 @@ fn near(mut files: Vec<DocumentProblems>, place: &Place) -> Vec<DocumentProblems
 
 /// What a person who knows the job from elsewhere would be surprised by.
 fn tell_what_differs(job: &Job, directories: &Directories, place: &Place, teller: &mut Teller<Screen>) {
-    let difference = job.commit.as_deref().and_then(|wanted| {
+    // A checkout brings the commit, whatever is here.
+    let wanted = job.commit.as_deref().filter(|_| !job.checks_out);
+    let difference = wanted.and_then(|wanted| {
         let here = commit::checked_out(Path::new(&*place.dir));
         commit::difference(wanted, here.as_deref())
     });

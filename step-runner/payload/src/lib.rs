@@ -22,6 +22,7 @@ pub use steps_text::steps_text;
 use std::collections::BTreeMap;
 use step_model::diagnostic::Problem;
 use step_model::document::Dialect;
+use step_model::reference::StepReference;
 use step_model::request::RunRequest;
 
 /// What the place where the job runs can do, and what the caller gave up on purpose.
@@ -29,6 +30,8 @@ use step_model::request::RunRequest;
 pub struct Here {
     /// The names of the `builtin://` steps that exist there: `checkout`, `cache`, `artifact`, `docker`, `service`.
     pub builtins: Vec<String>,
+    /// Steps in place of the builtin ones, by the same names. They get the same inputs.
+    pub references: BTreeMap<String, StepReference>,
     /// Why there are no containers there, where their steps are not among the builtin ones. Empty: it cannot be said.
     pub no_containers: String,
     /// Run on the host although the job names an image.

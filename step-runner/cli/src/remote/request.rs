@@ -22,6 +22,7 @@ pub fn refused(arguments: &RemoteRunArguments) -> Vec<Complaint> {
         (run.shell, "--shell", "the step runs there; `--keep` leaves its log and result with the agent"),
         (run.grace.is_some(), "--grace", of_the_agent),
         (run.level.is_some(), "--level", of_the_agent),
+        (run.checkout, "--checkout", "it is for this machine: check the commit out there, and name its directory with `--work-dir`"),
         (arguments.detach && run.result.is_some(), "--result", "with `--detach` there is none yet: `step-runner remote result ID`"),
         (arguments.detach && run.theirs.step_results_file.is_some(), "--step-results-file", "with `--detach` there is none yet"),
     ];

@@ -3,6 +3,7 @@
 mod reference;
 
 use super::inputs;
+use super::laptop::Laptop;
 use super::pipeline;
 use super::place::Place;
 use super::settings::{Settings, What};
@@ -38,6 +39,8 @@ pub struct Job {
     pub not_done: Vec<NotDone>,
     /// The commit that the job was made for.
     pub commit: Option<String>,
+    /// A step of the job brings that commit.
+    pub checks_out: bool,
     /// The variables of the command line are in the request already.
     pub has_variables: bool,
     /// Values that nobody has supplied.
@@ -87,8 +90,25 @@ pub fn find(settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Resu
         }
         What::DefinitionText(file) => of_definition_text(file)?,
     };
+    around(&mut job, settings, place)?;
     add_settings(&mut job, settings, place, supply)?;
     Ok(job)
+}
+
+/// What a laptop was told to do around the job's own steps.
+fn around(job: &mut Job, settings: &Settings, place: &Place) -> Result<(), NoJob> {
+    let laptop = Laptop::of(settings, place);
+    if let Some(checkout) = &laptop.checkout {
+        if job.commit.is_none() {
+            return Err(Stop::usage(format!("`--checkout` needs a commit, and `{}` names none", job.title))
+                .with_hint("a GitLab job payload names one; without the flag the job runs in the work tree that is here")
+                .into());
+        }
+        job.checks_out = true;
+        job.request.work_dir = Some(checkout.to_string_lossy().into());
+        job.request.build_dir = job.request.work_dir.clone();
+    }
+    if settings.dry_run { Ok(()) } else { Ok(laptop.prepare(&builtins::steps_program())?) }
 }
 
 fn named(text: &str, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
@@ -205,11 +225,13 @@ fn pipeline_job(source: &Source, name: Option<&str>, settings: &Settings, place:
 
 fn here(settings: &Settings, place: &Place) -> Here {
     let no_containers = builtins::no_containers(&place.env);
+    let laptop = Laptop::of(settings, place);
     Here {
-        builtins: builtins::names(&no_containers),
+        builtins: builtins::names(&no_containers, &laptop.steps()),
+        references: Default::default(),
         no_containers: no_containers.unwrap_or_default(),
         ignore_image: settings.ignore_image,
-        predefined: [("CI_PROJECT_DIR".to_owned(), place.dir.to_string())].into(),
+        predefined: [("CI_PROJECT_DIR".to_owned(), laptop.project_dir(place))].into(),
         given: settings.variables.iter().cloned().collect(),
         live: false,
         dialect: (settings.level == Level::V0_12).then_some(Dialect::Steps),
@@ -285,6 +307,7 @@ impl Job {
             definition: None,
             not_done: Vec::new(),
             commit: None,
+            checks_out: false,
             has_variables: false,
             missing: Vec::new(),
             warnings: Vec::new(),

@@ -27,6 +27,8 @@ pub struct Settings {
     pub strict: bool,
     pub dry_run: bool,
     pub ignore_image: bool,
+    /// Fetch the commit of the job, and run it there.
+    pub checkout: bool,
     pub keep: bool,
     pub shell: bool,
     pub talk: Talk,
@@ -142,6 +144,7 @@ impl Settings {
                 strict: typed.strict,
                 dry_run: typed.dry_run,
                 ignore_image: typed.ignore_image,
+                checkout: typed.checkout,
                 keep: typed.keep,
                 shell: typed.shell,
                 talk: talk(typed),

@@ -47,6 +47,9 @@ pub struct RunArguments {
     /// Run on this machine although the job names an image.
     #[arg(long)]
     pub ignore_image: bool,
+    /// Fetch the commit of the job into `.step-runner/checkout` and run it there, in place of the current directory.
+    #[arg(long)]
+    pub checkout: bool,
 
     /// Keep the files of the steps and the journal, and say where they are.
     #[arg(long)]

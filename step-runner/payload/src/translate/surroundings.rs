@@ -1,6 +1,7 @@
 //! What GitLab's runner does around the job's own steps: here a `builtin://` step each where the place has it, else a line that names it.
 
 mod builtin;
+mod checkout;
 
 use crate::job::{Cache, Image, Job, Login};
 use crate::variables::Variables;
@@ -31,7 +32,7 @@ pub(super) fn of(job: &Job, here: &Here, own: Vec<Step>, problems: &mut Vec<Prob
         Surroundings { job, here, variables: Variables::new(&job.variables), before: Vec::new(), after: Vec::new(), not_done: Vec::new() };
     let own = around.image(own);
     around.services();
-    around.checkout();
+    around.checkout(problems);
     around.caches(problems);
     around.dependencies();
     around.artifacts();
@@ -44,7 +45,7 @@ pub(super) fn of(job: &Job, here: &Here, own: Vec<Step>, problems: &mut Vec<Prob
 
 impl Surroundings<'_> {
     fn has(&self, builtin: &str) -> bool {
-        self.here.builtins.iter().any(|name| name == builtin)
+        self.here.references.contains_key(builtin) || self.here.builtins.iter().any(|name| name == builtin)
     }
 
     fn not_done(&mut self, part: &'static str, what: impl Into<String>, way_out: impl Into<String>) {
@@ -102,7 +103,7 @@ impl Surroundings<'_> {
         if self.has("service") {
             for (index, service) in self.job.services.iter().enumerate() {
                 let service = self.expanded(service);
-                let mut step = container_step(&format!("service_{}", index + 1), "service", &service);
+                let mut step = container_step(self.here, &format!("service_{}", index + 1), "service", &service);
                 step.inputs.extend(self.logins());
                 self.before.push(step);
             }
@@ -115,11 +116,14 @@ impl Surroundings<'_> {
         }
     }
 
-    fn checkout(&mut self) {
+    fn checkout(&mut self, problems: &mut Vec<Problem>) {
         let Some(git) = &self.job.git else { return self.hooks_are_not_run() };
         if self.has("checkout") {
             self.hook("pre_get_sources_script");
-            self.before.push(builtin::checkout_step(self.job, git));
+            let mut step = builtin::builtin_step(self.here, "checkout", "checkout", &());
+            step.inputs = checkout::inputs(self.job, self.here, git, problems);
+            step.env = self.environment();
+            self.before.push(step);
             self.hook("post_get_sources_script");
             return;
         }
@@ -142,9 +146,15 @@ impl Surroundings<'_> {
         for hook in self.job.hooks.iter().filter(|hook| hook.name == name && !hook.script.is_empty()) {
             let lines = hook.script.iter().map(|line| line.as_str().into()).collect();
             let mut step = Step::new(name, Action::ScriptLegacy(ScriptLegacy { lines, echo: true, ..ScriptLegacy::default() }));
-            step.env = super::own_steps::environment(self.job, &mut Vec::new());
+            step.env = self.environment();
             self.before.push(step);
         }
+    }
+
+    /// The variables of the job are the environment of all that is done for it: proxies, certificates, settings of git. What cannot be exported has been
+    /// said for the job's own steps.
+    fn environment(&self) -> Vec<(Template, Template)> {
+        super::own_steps::environment(self.job, &mut Vec::new())
     }
 
     fn caches(&mut self, problems: &mut Vec<Problem>) {
@@ -177,12 +187,12 @@ impl Surroundings<'_> {
         }
         for (index, (cache, policy)) in caches.iter().enumerate() {
             if *policy != Policy::Push {
-                let mut step = archive_step(&format!("restore_cache_{}", index + 1), "cache", "restore", cache);
+                let mut step = archive_step(self.here, &format!("restore_cache_{}", index + 1), "cache", "restore", cache);
                 step.allow_failure = AllowFailure::Any; // A cache that cannot be had only costs time.
                 self.before.push(step);
             }
             if *policy != Policy::Pull {
-                let mut step = archive_step(&format!("archive_cache_{}", index + 1), "cache", "archive", cache);
+                let mut step = archive_step(self.here, &format!("archive_cache_{}", index + 1), "cache", "archive", cache);
                 step.when = cache.when;
                 self.after.push(step);
             }
@@ -193,7 +203,7 @@ impl Surroundings<'_> {
         let with_files: Vec<_> = self.job.dependencies.iter().filter(|dependency| !dependency.filename.is_empty()).collect();
         if self.has("artifact") {
             for (index, dependency) in with_files.iter().enumerate() {
-                let mut step = archive_step(&format!("download_artifacts_{}", index + 1), "artifact", "download", dependency);
+                let mut step = archive_step(self.here, &format!("download_artifacts_{}", index + 1), "artifact", "download", dependency);
                 step.inputs.push(builtin::secret_input("token", &dependency.token));
                 step.allow_failure = AllowFailure::Any; // A warning only, as in GitLab's runner (GitLab Runner v19.4, `functions/concrete`).
                 self.before.push(step);
@@ -219,7 +229,7 @@ impl Surroundings<'_> {
             .collect();
         if self.has("artifact") {
             for (index, artifact) in wanted.iter().enumerate() {
-                let mut step = archive_step(&format!("upload_artifacts_{}", index + 1), "artifact", "upload", artifact);
+                let mut step = archive_step(self.here, &format!("upload_artifacts_{}", index + 1), "artifact", "upload", artifact);
                 step.inputs.push(builtin::secret_input("token", &self.job.token));
                 step.when = artifact.when;
                 self.after.push(step);

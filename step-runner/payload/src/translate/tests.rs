@@ -216,17 +216,22 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       image: "redis:7"
       credentials: (sensitive)
     pre_get_sources_script: script_legacy (echo) ["echo before sources"] when OnSuccess, allow_failure No, timeout None, env 16
-    checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 0
-      allow_fetch: true
-      before_sha: "0000000000000000000000000000000000000000"
-      depth: 20
-      ref: "main"
-      ref_type: "branch"
-      refspecs: ["+refs/pipelines/1462033113:refs/pipelines/1462033113", "+refs/heads/main:refs/remotes/origin/main"]
-      repo_object_format: "sha1"
-      sha: "2f4b1c0d9e8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
+    checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 16
       repo_url: (sensitive)
-      settings: {}
+      token: (sensitive)
+      username: "gitlab-ci-token"
+      sha: "2f4b1c0d9e8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
+      ref: "main"
+      refspecs: ["+refs/pipelines/1462033113:refs/pipelines/1462033113", "+refs/heads/main:refs/remotes/origin/main"]
+      depth: 20
+      object_format: "sha1"
+      strategy: "fetch"
+      checkout: true
+      clean_flags: ["-ffdx"]
+      fetch_flags: ["--prune", "--quiet"]
+      lfs: true
+      attempts: 1
+      take_over: true
     restore_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 0
       action: "restore"
       fallback_keys: ["cargo-main"]

@@ -29,6 +29,7 @@ fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
         is_wrapped,
         definition: None,
         not_done: vec![NotDone { part: "cache", what: "no cache".into(), way_out: "fill it".into(), refused: false }],
+        checks_out: false,
         commit: None,
         has_variables: false,
         missing: vec!["SECRET".into()],

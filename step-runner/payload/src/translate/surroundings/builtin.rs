@@ -1,18 +1,19 @@
 //! The `builtin://` steps and their inputs.
 
 use crate::Here;
-use crate::job::{Git, Image, Job};
+use crate::job::Image;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use std::sync::Arc;
 use step_model::document::{Action, Dialect, Step, StepDocument, ValueTemplate};
 use step_model::expression::Template;
 use step_model::reference::StepReference;
 use step_model::value::Value;
 
-/// A step whose inputs are the fields of `inputs`; nothing in them is an expression.
-pub(super) fn builtin_step(name: &str, builtin: &str, inputs: &impl Serialize) -> Step {
-    let mut step = Step::new(name, Action::Reference(StepReference::Builtin { name: builtin.into() }));
+/// A step whose inputs are the fields of `inputs`; nothing in them is an expression. Which step it is, the place may say.
+pub(super) fn builtin_step(here: &Here, name: &str, builtin: &str, inputs: &impl Serialize) -> Step {
+    let reference = here.references.get(builtin).cloned().unwrap_or_else(|| StepReference::Builtin { name: builtin.into() });
+    let mut step = Step::new(name, Action::Reference(reference));
     if let Ok(Json::Object(fields)) = serde_json::to_value(inputs) {
         step.inputs = fields.iter().map(|(key, value)| (Template::literal(key.as_str()), literal(value))).collect();
     }
@@ -20,8 +21,8 @@ pub(super) fn builtin_step(name: &str, builtin: &str, inputs: &impl Serialize) -
 }
 
 /// A step that starts a container: what GitLab calls the image's name is `image` here.
-pub(super) fn container_step(name: &str, builtin: &str, image: &Image) -> Step {
-    let mut step = builtin_step(name, builtin, image);
+pub(super) fn container_step(here: &Here, name: &str, builtin: &str, image: &Image) -> Step {
+    let mut step = builtin_step(here, name, builtin, image);
     if let Some((key, _)) = step.inputs.iter_mut().find(|(key, _)| key.source() == "name") {
         *key = Template::literal("image");
     }
@@ -29,8 +30,8 @@ pub(super) fn container_step(name: &str, builtin: &str, image: &Image) -> Step {
 }
 
 /// `builtin://cache` and `builtin://artifact` do several things; `action` says which.
-pub(super) fn archive_step(name: &str, builtin: &str, action: &str, inputs: &impl Serialize) -> Step {
-    let mut step = builtin_step(name, builtin, inputs);
+pub(super) fn archive_step(here: &Here, name: &str, builtin: &str, action: &str, inputs: &impl Serialize) -> Step {
+    let mut step = builtin_step(here, name, builtin, inputs);
     step.inputs.insert(0, (Template::literal("action"), ValueTemplate::Text(Template::literal(action))));
     step
 }
@@ -39,25 +40,19 @@ pub(super) fn secret_input(name: &str, secret: &str) -> (Template, ValueTemplate
     (Template::literal(name), ValueTemplate::Scalar(Value::string(secret).sensitive()))
 }
 
-/// The fields of `git_info`, and the variables that GitLab's runner looks at when it checks out.
-pub(super) fn checkout_step(job: &Job, git: &Git) -> Step {
-    let settings: Map<String, Json> = job
-        .variables
-        .iter()
-        .filter(|variable| variable.key.starts_with("GIT_") || variable.key == "GET_SOURCES_ATTEMPTS")
-        .map(|variable| (variable.key.clone(), variable.value.clone().into()))
-        .collect();
-    let mut step = builtin_step("checkout", "checkout", git);
-    step.inputs.retain(|(key, _)| key.source() != "repo_url");
-    step.inputs.push(secret_input("repo_url", &git.repo_url)); // It holds the job's token.
-    step.inputs.push((Template::literal("settings"), literal(&Json::Object(settings))));
-    step
+pub(super) fn text_input(name: &str, text: &str) -> (Template, ValueTemplate) {
+    (Template::literal(name), ValueTemplate::Text(Template::literal(text)))
+}
+
+/// A value in which nothing is an expression.
+pub(super) fn value_input(name: &str, value: &Json) -> (Template, ValueTemplate) {
+    (Template::literal(name), literal(value))
 }
 
 /// The job's own steps inside a container: what is handed over to `builtin://docker`, with their conditions. The sequence inside decides by these, so the
 /// step itself has none.
 pub(super) fn handover(here: &Here, image: &Image, own: Vec<Step>) -> Step {
-    let mut step = container_step("job", "docker", image);
+    let mut step = container_step(here, "job", "docker", image);
     step.inner = Some(Arc::new(StepDocument::of_steps(here.dialect.unwrap_or(Dialect::Functions), own)));
     step
 }
