@@ -47,6 +47,11 @@ impl Workshop {
         Invocation::step_runner(arguments).dir(self.dir()).env("TMPDIR", self.path("tmp"))
     }
 
+    /// `runner-core ARGUMENTS` in the workshop.
+    pub fn runner_core(&self, arguments: &[&str]) -> Invocation {
+        Invocation::of(&path("RUNNER_CORE"), arguments).dir(self.dir()).env("TMPDIR", self.path("tmp"))
+    }
+
     /// A shell line in the workshop, with `step-runner` in the PATH.
     pub fn shell(&self, line: &str) -> Invocation {
         let programs = self.path("programs");

@@ -12,6 +12,7 @@ mod page;
 mod payloads;
 mod processes;
 mod remote;
+mod runner_try;
 mod secrets;
 mod services;
 mod static_agent;

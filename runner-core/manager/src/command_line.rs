@@ -1,0 +1,32 @@
+//! What can be typed: the commands of `runner-core`.
+
+use crate::trial::TryArguments;
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Takes CI jobs, finds environments for them, has them run there by step-runner, and reports.
+#[derive(Debug, Parser)]
+#[command(name = "runner-core", version, arg_required_else_help = true)]
+pub struct CommandLine {
+    /// Whether messages have colours.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
+    pub color: Color,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run jobs on this machine, on the whole path that jobs of a server take.
+    Try(TryArguments),
+    /// Print a completion script.
+    Completion { shell: clap_complete::Shell },
+    /// Print the manual page of the program, or of one command.
+    Man { command: Option<String> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}

@@ -1,1 +1,0 @@
-//! runner-core: takes jobs, finds environments for them, delivers, follows, reports.
