@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use step_model::environment::EntryPoint;
 use step_model::value::Value;
-
-/// Variables of a pipeline that this program itself may be a part of: a job never sees them (original.md S 2.5).
-const NOT_PASSED_ON: [&str; 4] = ["CI_", "GITLAB_", "FF_", "DOCKER_ENV_"];
 
 /// The log level is none, in the original's words.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +22,8 @@ pub fn process_env<'a>(
     if !["debug", "info", "warn", "error"].contains(&level.as_str()) {
         return Err(NoLogLevel(level));
     }
-    let passed_on = env.into_iter().filter(|(name, _)| !NOT_PASSED_ON.iter().any(|prefix| name.starts_with(prefix)));
+    // A pipeline that this program itself may be a part of is none of the job's business (original.md S 2.5).
+    let passed_on = env.into_iter().filter(|(name, _)| EntryPoint::Run.passes_on(name));
     let mut env: BTreeMap<Arc<str>, Value> = passed_on.map(|(name, value)| (name.into(), value.into())).collect();
     env.insert("CI_STEPS_LOG_LEVEL".into(), level.into());
     Ok(env)

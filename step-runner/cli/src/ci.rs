@@ -5,27 +5,7 @@ use crate::run::place::Place;
 use crate::run::settings::{Settings, What};
 use crate::run::typed::{GitLabArguments, RunArguments, TypedLevel};
 use std::path::Path;
-
-/// What a step inherits of the environment; all else of it is the job's business (original.md E.4).
-const PASSED_ON: [&str; 17] = [
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
-    "https_proxy",
-    "http_proxy",
-    "no_proxy",
-    "all_proxy",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "USER",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-];
+use step_model::environment::EntryPoint;
 
 /// Environment variables that are job variables.
 const JOB_VARIABLES: [&str; 3] = ["CI_", "GITLAB_", "DOCKER_"];
@@ -77,7 +57,7 @@ fn prepared(arguments: &CiArguments, place: Place, is_dir: impl Fn(&Path) -> boo
         Some(dir) => return Err(Stop::bad_input(format!("CI_PROJECT_DIR names `{dir}`, which is not a directory"))),
     };
     let mut env = place.env;
-    env.retain(|name, _| PASSED_ON.contains(&name.as_str()));
+    env.retain(|name, _| EntryPoint::Ci.passes_on(name));
     Ok((settings, Place { dir, env, strange: Vec::new(), ..place }))
 }
 

@@ -205,7 +205,7 @@ pub enum EntryPoint {
 impl EntryPoint {
     /// Whether steps see the variable `name` of the program's own environment.
     pub fn passes_on(self, name: &str) -> bool {
-        const KNOWN: [&str; 16] = [
+        const KNOWN: [&str; 17] = [
             "HTTPS_PROXY",
             "HTTP_PROXY",
             "NO_PROXY",
@@ -222,10 +222,11 @@ impl EntryPoint {
             "SHELL",
             "TERM",
             "TMPDIR",
+            "TZ",
         ];
         match self {
             Self::Serve => true,
-            Self::Ci => name == "TZ" || KNOWN.contains(&name),
+            Self::Ci => KNOWN.contains(&name),
             Self::Run => !["CI_", "GITLAB_", "FF_", "DOCKER_ENV_"].iter().any(|prefix| name.starts_with(prefix)),
         }
     }

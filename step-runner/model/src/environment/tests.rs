@@ -32,6 +32,13 @@ fn env_02_ci_passes_on_only_known_variables() {
 }
 
 #[test]
+fn ci_passes_on_the_seventeen_names_of_the_original() {
+    let names = "HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy all_proxy LANG LC_ALL LC_CTYPE LOGNAME USER PATH SHELL TERM TMPDIR TZ";
+    assert_eq!(names.split(' ').filter(|name| EntryPoint::Ci.passes_on(name)).count(), 17);
+    assert!(!EntryPoint::Ci.passes_on("ALL_PROXY") && !EntryPoint::Ci.passes_on("HOME") && !EntryPoint::Ci.passes_on("CI_X"));
+}
+
+#[test]
 fn run_passes_on_all_but_four_prefixes() {
     for hidden in ["CI_X", "GITLAB_X", "FF_X", "DOCKER_ENV_X"] {
         assert!(!EntryPoint::Run.passes_on(hidden), "{hidden}");
