@@ -59,6 +59,8 @@ pub(crate) struct JobVariable {
     pub masked: bool,
     /// Nothing in the value is expanded.
     pub raw: bool,
+    /// Services see it too.
+    pub public: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

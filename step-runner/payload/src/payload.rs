@@ -121,6 +121,7 @@ fn read_variables(object: Object<'_>, findings: &mut Findings, key: &str) -> Vec
             file: variable.flag(findings, "file"),
             masked: variable.flag(findings, "masked"),
             raw: variable.flag(findings, "raw"),
+            public: variable.flag(findings, "public"),
         };
         if read.key.is_empty() {
             findings.add(variable.path, format!("`{}` has no key", variable.path));

@@ -59,7 +59,14 @@ pub(crate) fn restore(job: &mut Job, supplied: &BTreeMap<String, String>) -> BTr
     for secret in &job.secrets {
         match supplied.get(&secret.name) {
             Some(value) => {
-                let variable = JobVariable { key: secret.name.clone(), value: value.clone(), file: secret.file, masked: true, raw: true };
+                let variable = JobVariable {
+                    key: secret.name.clone(),
+                    value: value.clone(),
+                    file: secret.file,
+                    masked: true,
+                    raw: true,
+                    public: false,
+                };
                 job.variables.push(variable);
             }
             None => _ = missing.insert(secret.name.clone()),
@@ -171,7 +178,7 @@ mod tests {
     fn a_secret_becomes_a_masked_variable() {
         let mut job = Job { secrets: vec![Secret { name: "DB".to_owned(), provider: "vault".to_owned(), file: true }], ..Job::default() };
         assert!(restore(&mut job, &supplied(&[("DB", "p")])).is_empty());
-        let expected = JobVariable { key: "DB".to_owned(), value: "p".to_owned(), file: true, masked: true, raw: true };
+        let expected = JobVariable { key: "DB".to_owned(), value: "p".to_owned(), file: true, masked: true, raw: true, public: false };
         assert_eq!(job.variables, [expected]);
     }
 

@@ -121,7 +121,7 @@ impl Values<'_> {
                 };
                 match value.get("value") {
                     Some(value) => (value, raw),
-                    None => return Some(JobVariable { key: key.to_owned(), raw, ..JobVariable::default() }),
+                    None => return Some(JobVariable { key: key.to_owned(), raw, public: true, ..JobVariable::default() }),
                 }
             }
         };
@@ -130,7 +130,7 @@ impl Values<'_> {
             self.fault_with_hint(value, message, "quote the value: `\"1.10\"`, `\"true\"`");
             return None;
         };
-        Some(JobVariable { key: key.to_owned(), value: text, raw, ..JobVariable::default() })
+        Some(JobVariable { key: key.to_owned(), value: text, raw, public: true, ..JobVariable::default() })
     }
 
     pub fn image(&mut self, value: &Tree, name: &str) -> Image {

@@ -3,7 +3,7 @@
 mod builtin;
 mod checkout;
 
-use crate::job::{Cache, Image, Job, Login};
+use crate::job::{Cache, Image, Job, JobVariable, Login};
 use crate::variables::Variables;
 use crate::{Here, NotDone};
 use builtin::{archive_step, container_step, handover};
@@ -102,7 +102,8 @@ impl Surroundings<'_> {
     fn services(&mut self) {
         if self.has("service") {
             for (index, service) in self.job.services.iter().enumerate() {
-                let service = self.expanded(service);
+                let mut service = self.expanded(service);
+                service.variables = self.public_variables().into_iter().chain(service.variables).collect();
                 let mut step = container_step(self.here, &format!("service_{}", index + 1), "service", &service);
                 step.inputs.extend(self.logins());
                 self.before.push(step);
@@ -114,6 +115,14 @@ impl Surroundings<'_> {
             let what = format!("{} not started: {names}", count(self.job.services.len(), "service is", "services are"));
             self.not_done("services", what, "start what the job needs beforehand, and give its address with `--env NAME=VALUE`");
         }
+    }
+
+    /// What a service sees of the job: neither files nor what is masked (GitLab Runner v19.4, `PublicOrInternal`).
+    fn public_variables(&self) -> Vec<(String, String)> {
+        let public = self.job.variables.iter().filter(|variable| variable.public && !variable.file && !variable.masked);
+        let value =
+            |variable: &JobVariable| if variable.raw { variable.value.clone() } else { self.variables.expand_text(&variable.value) };
+        public.map(|variable| (variable.key.clone(), value(variable))).collect()
     }
 
     fn checkout(&mut self, problems: &mut Vec<Problem>) {

@@ -210,10 +210,11 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       aliases: ["db", "database"]
       command: ["postgres", "-c", "fsync=off"]
       image: "postgres:16"
-      variables: {POSTGRES_PASSWORD: "x"}
+      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", POSTGRES_PASSWORD: "x", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/work/harbour/target/release"}
       credentials: (sensitive)
     service_2: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
       image: "redis:7"
+      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/work/harbour/target/release"}
       credentials: (sensitive)
     pre_get_sources_script: script_legacy (echo) ["echo before sources"] when OnSuccess, allow_failure No, timeout None, env 16
     checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 16
