@@ -171,3 +171,24 @@ fn the_tests_of_the_examples_and_of_new_steps_fit_the_schema_of_tests() {
         assert!(!schema.is_valid(&yaml(text)), "{text}");
     }
 }
+
+#[test]
+fn inputs_of_builtin_steps_are_known() {
+    use step_model::builtin::{Builtin, Builtins};
+    let definition = "spec: {inputs: {image: {type: string}, pids: {type: number, default: 0}}}\n---\nexec: {command: [a]}\n";
+    let builtin = Builtin { name: "docker".into(), definition: definition.into(), command: vec!["/bin/true".into()] };
+    let builtins = Builtins::new([builtin]).expect("a sound definition");
+    for mut schema in [schema::definition_file(Dialect::Functions), schema::job_run()] {
+        schema::add_builtins(&mut schema, &builtins);
+        assert!(jsonschema::meta::is_valid(&schema));
+        let item = part(&schema, "item");
+        let is_valid = |inputs: &str| item.is_valid(&yaml(&format!("{{name: a, func: \"builtin://docker\", inputs: {inputs}}}")));
+        assert!(is_valid("{image: a}") && is_valid("{image: a, pids: 3}") && is_valid("{image: a, pids: \"${{ inputs.n }}\"}"));
+        assert!(is_valid("{image: a, \"${{ vars.X }}\": 1}"));
+        assert!(
+            !is_valid("{pids: 3}") && !is_valid("{image: a, pids: many}") && !is_valid("{image: a, pidz: 3}") && !is_valid("{image: 3}")
+        );
+        assert!(!item.is_valid(&yaml("{name: a, func: \"builtin://docker\"}")), "the image must be given");
+        assert!(item.is_valid(&yaml("{name: a, func: ./docker, inputs: {pidz: 3}}")), "another step takes what it declares");
+    }
+}

@@ -1,5 +1,6 @@
 //! Prints the JSON Schemas of the files.
 
+use crate::builtins;
 use crate::exit::{Exit, Stop};
 use clap::ValueEnum as _;
 use std::io::Write as _;
@@ -42,12 +43,14 @@ fn by_name(files: &[File]) -> serde_json::Value {
 
 impl File {
     fn schema(self) -> serde_json::Value {
-        match self {
+        let mut schema = match self {
             Self::Func => schema::definition_file(Dialect::Functions),
             Self::Step => schema::definition_file(Dialect::Steps),
             Self::JobRun => schema::job_run(),
-            Self::StepTest => step_model::testing::schema::step_test(),
-        }
+            Self::StepTest => return step_model::testing::schema::step_test(),
+        };
+        schema::add_builtins(&mut schema, &builtins::all());
+        schema
     }
 
     /// As it is typed.

@@ -2,6 +2,10 @@
 //!
 //! Source: original.md A.1 to A.5 and B.1; the two dialects and a job's `run` differ in a few keys, so the schemas are put together here.
 
+mod builtins;
+
+pub use builtins::add_builtins;
+
 use super::Dialect;
 use serde_json::{Value as Json, json};
 
