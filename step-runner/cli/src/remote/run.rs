@@ -102,7 +102,12 @@ impl RemoteRun<'_> {
         }
         job.not_done.iter().filter(|part| !part.refused).for_each(|part| teller.not_done(part));
         let directories = directories.map(|found| request::Directories { work_dir: found.work_dir, build_dir: found.build_dir });
-        request::of_job(job, self.settings, self.arguments, directories)
+        let mut request = request::of_job(job, self.settings, self.arguments, directories)?;
+        // It belongs to the span of the caller, which the request names.
+        if let (Ok(Some(_)), Some(state)) = (telemetry::caller(&here.env), here.env.get("TRACESTATE")) {
+            request.env.entry("TRACESTATE".to_owned()).or_insert_with(|| state.clone());
+        }
+        Ok(request)
     }
 
     async fn run(
