@@ -36,12 +36,13 @@ impl Summary {
     ) -> Self {
         let message = match failure {
             None => String::new(),
-            // The original's words for a job that was ended from outside (original.md H.3).
-            Some(Failure { kind: FailureKind::Cancelled, message }) => format!("job \"{id}\" cancelled: {message}"),
+            // The original's words for a job that was ended from outside or by its deadline (original.md H.3).
+            Some(Failure { kind: FailureKind::Cancelled | FailureKind::Timeout, message }) => format!("job \"{id}\" cancelled: {message}"),
             Some(failure) => failure.message.clone(),
         };
+        let is_timed_out = failure.is_some_and(|failure| failure.kind == FailureKind::Timeout);
         Self {
-            status: status as u8,
+            status: if is_timed_out { Status::Cancelled } else { status } as u8,
             message,
             start: start.map(Timestamp::nanoseconds),
             end: end.map(Timestamp::nanoseconds),
@@ -79,6 +80,14 @@ mod tests {
     fn api_20_a_job_that_was_cancelled_says_by_which_id() {
         let expected = (4, "job \"7\" cancelled: signal: killed".to_owned());
         assert_eq!(ended(Status::Cancelled, Some(FailureKind::Cancelled), "signal: killed"), expected);
+    }
+
+    #[test]
+    fn a_job_that_was_ended_by_its_deadline_is_cancelled_and_its_kind_says_why() {
+        let failure = Failure { kind: FailureKind::Timeout, message: "step \"s\": exec: signal: terminated".into() };
+        let summary = Summary::of("7", Status::Failure, Some(&failure), None, None, None);
+        assert_eq!((summary.status, summary.failure), (4, 5));
+        assert_eq!(summary.message, "job \"7\" cancelled: step \"s\": exec: signal: terminated");
     }
 
     #[test]

@@ -71,8 +71,14 @@ impl Nursery {
         if self.spare.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return;
         }
-        // Without one the next job tries by itself, and can tell why it fails.
-        let fresh = detached::start_own(&["job"], &self.environment).ok();
+        let fresh = match detached::start_own(&["job"], &self.environment) {
+            Ok(fresh) => Some(fresh),
+            // The next job tries by itself, and its caller is told. Whoever runs the front learns it before that.
+            Err(error) => {
+                eprintln!("step-runner: no process for the next job can be started: {}", system_error::text(&error));
+                None
+            }
+        };
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
     }
 
