@@ -38,7 +38,8 @@ fn recognise_json(text: &str) -> Recognised {
     if ["job_info", "git_info", "runner_info"].into_iter().any(has) || (has("token") && (has("variables") || has("steps") || has("run"))) {
         return Recognised::GitlabPayload;
     }
-    if is_text("steps") {
+    // What no text of steps can say travels beside it.
+    if is_text("steps") || has("jobSteps") || has("job_steps") {
         return Recognised::RunRequest;
     }
     if has("spec") || has("exec") || has("run") || has("steps") || has("delegate") {
@@ -151,6 +152,7 @@ mod tests {
     #[test]
     fn a_run_request_has_its_steps_as_text() {
         assert_eq!(recognise(r#"{"id": "1", "steps": "{}\n---\nrun: []\n"}"#), Recognised::RunRequest);
+        assert_eq!(recognise(r#"{"id": "1", "jobSteps": {"steps": []}}"#), Recognised::RunRequest);
     }
 
     #[test]
