@@ -107,7 +107,7 @@ mod tests {
             fields("StepResult"),
             "1 step, 2 specDefinition, 4 status, 5 outputs, 6 exports, 7 env, 8 execResult, 9 subStepResults, 1000 startTime, 1001 endTime, \
              1002 usage, 1003 digest, 1004 failureKind, 1005 signal, 1006 commit, 1007 dirty, 1008 sensitiveOutputs, 1009 failureMessage, 1010 traceparent, \
-             1012 filtered, 1013 failureAllowed"
+             1011 limits, 1012 filtered, 1013 failureAllowed"
         );
     }
 

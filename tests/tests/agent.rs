@@ -4,6 +4,7 @@ mod calls;
 mod cases;
 mod client;
 mod deaths;
+mod faults;
 mod gitlabs_runner;
 mod lives;
 mod loads;

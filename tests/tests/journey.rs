@@ -7,6 +7,7 @@ mod documents;
 mod editor;
 mod endings;
 mod first_page;
+mod limits;
 mod output;
 mod page;
 mod payloads;

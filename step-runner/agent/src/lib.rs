@@ -10,6 +10,7 @@ pub mod front;
 pub mod handover;
 pub mod job_directory;
 pub mod job_process;
+mod limits;
 pub mod process;
 #[cfg(unix)]
 mod served_directory;
@@ -20,3 +21,7 @@ pub mod surroundings;
 mod system;
 mod system_error;
 pub mod variables;
+
+/// To be called first in every program whose image starts steps: it may have been started to become a step with limits.
+#[cfg(target_os = "linux")]
+pub use system::confined::take_over;

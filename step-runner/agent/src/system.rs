@@ -6,6 +6,10 @@
 //! - `children_left`, `leftovers`, `reap_adopted`: what the job has started and not waited for, in whichever group or session it is.
 //! - `marked`: the same of a job whose process has died, by what its processes have in their environment. Nothing, where that is not shown.
 
+#[cfg(target_os = "linux")]
+pub mod cgroup;
+#[cfg(target_os = "linux")]
+pub mod confined;
 #[cfg(unix)]
 pub mod detached;
 #[cfg(target_os = "linux")]
@@ -44,6 +48,9 @@ pub struct Start<'a> {
     pub environment: &'a [(&'a OsStr, &'a OsStr)],
     pub work_dir: &'a Path,
     pub streams: Streams,
+    /// What is done to it before it begins.
+    #[cfg(target_os = "linux")]
+    pub confinement: Option<&'a confined::Confinement>,
 }
 
 /// A program that runs.
@@ -60,6 +67,9 @@ pub enum StartFault {
     Program(io::Error),
     /// The system could not give what any program needs: a pipe, a process.
     Machine(io::Error),
+    /// The system refused this part of its confinement.
+    #[cfg(target_os = "linux")]
+    Confinement(confined::Stage, io::Error),
 }
 
 /// Why a name does not lead to a program.

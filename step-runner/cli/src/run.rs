@@ -78,7 +78,9 @@ pub fn run_in(settings: &Settings, place: Result<Place, Stop>) -> anyhow::Result
     let outcome = place.and_then(|place| {
         let prepared = prepare(settings, &place, &mut teller)?;
         if settings.dry_run {
-            teller.plan(&plan_text::of(&prepared.job, &prepared.root, &prepared.directories)).map_err(not_written)?;
+            teller
+                .plan(&plan_text::of(&prepared.job, &prepared.root, &prepared.directories, prepared.job.request.limits.or(settings.limits)))
+                .map_err(not_written)?;
             teller.stopped(&[], Exit::Done);
             return Ok(None);
         }

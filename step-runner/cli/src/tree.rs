@@ -13,6 +13,7 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use std::time::Duration;
 use step_engine::run::{Headline, Kind};
+use step_model::limits::AppliedLimit;
 use step_model::result::{Failure, FailureKind, Status, StepId};
 
 /// What the tree says about one step.
@@ -45,7 +46,7 @@ impl Line {
             failure: headline.failure.clone(),
             allowed_to_fail: headline.allowed_to_fail,
             duration: headline.start.zip(headline.end).map(|(start, end)| end.since(start)),
-            details: Vec::new(),
+            details: details(&headline.limits, headline.filtered.as_deref()),
         }
     }
 
@@ -111,6 +112,17 @@ impl Tree<'_> {
         }
         Ok(())
     }
+}
+
+/// What a person should know of a step besides how it ended: what became of its limits, and what its results leave out.
+pub fn details(limits: &[AppliedLimit], filtered: Option<&str>) -> Vec<String> {
+    let limit = |limit: &AppliedLimit| {
+        let reached = if limit.reached { ", reached" } else { "" };
+        format!("{} {} ({}{reached})", limit.name, limit.value, limit.means)
+    };
+    let limits: Vec<String> = limits.iter().map(limit).collect();
+    let limits = (!limits.is_empty()).then(|| format!("limits: {}", limits.join(", ")));
+    limits.into_iter().chain(filtered.map(|filtered| format!("filtered: {filtered}"))).collect()
 }
 
 /// A duration with three digits or so: `0.4ms`, `520ms`, `1.23s`, `2m05s`, `1h02m`.

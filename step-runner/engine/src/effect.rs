@@ -1,6 +1,7 @@
 //! What the engine wants done.
 
 use std::sync::Arc;
+use step_model::limits::Limits;
 use step_model::plan::{Plan, Provenance};
 use step_model::reference::{Digest, LocalReference};
 use step_model::result::StepId;
@@ -56,6 +57,8 @@ pub struct Process {
     pub script: Option<Script>,
     /// The files of a step that is a program.
     pub program: Option<Box<Program>>,
+    /// What it may use. The host says what became of each (`Limited`).
+    pub limits: Limits,
 }
 
 /// What a step that is a program finds in files of its own (docs/reference/step-programs.md). The host makes them before the process starts, for

@@ -1,6 +1,7 @@
 //! What happened.
 
 use crate::effect::{LoadId, LoadedDefinition};
+use step_model::limits::{AppliedLimit, LimitName};
 use step_model::result::{OwnedTree, StepId, Usage};
 
 /// Outcomes of effects, and what comes from outside. An outcome that nobody waits for is legal and ignored.
@@ -12,6 +13,16 @@ pub enum Event {
     FilesNotPrepared {
         step: StepId,
         fault: String,
+    },
+    /// What became of the limits of a step. Comes before its `Exited`, and only where there are any.
+    Limited {
+        step: StepId,
+        limits: Vec<AppliedLimit>,
+    },
+    /// A step came to this limit, and something of it failed for that. Comes before its `Exited`.
+    LimitReached {
+        step: StepId,
+        limit: LimitName,
     },
     Spawned {
         step: StepId,

@@ -5,6 +5,7 @@ mod frame;
 mod graft;
 mod handing_over;
 mod invocation;
+mod limits;
 mod loading;
 mod masks;
 mod node;
@@ -116,6 +117,8 @@ impl Run {
             Event::FilesPrepared { step } => self.on_files_prepared(step, now),
             Event::FilesNotPrepared { step, fault } => self.on_files_not_prepared(step, &fault, now),
             Event::Spawned { .. } | Event::Woken => {}
+            Event::Limited { step, limits } => self.on_limited(step, limits),
+            Event::LimitReached { step, limit } => self.on_limit_reached(step, limit),
             Event::NotSpawned { step, fault } => self.on_not_spawned(step, fault, now),
             Event::Exited { step, exit, usage } => self.on_exited(step, exit, usage, now),
             Event::Outputs { step, output, export } => self.on_outputs(step, &output, &export, now),
@@ -186,7 +189,11 @@ impl Run {
         };
         let number = self.numbers.next();
         let deadline = self.plan.timeout.map(|timeout| Deadline::after(now, timeout));
-        let frame = Frame { scope, ..Frame::root(Arc::clone(planned), inputs.clone().unwrap_or_default(), number, deadline) };
+        let frame = Frame {
+            scope,
+            limits: self.plan.limits,
+            ..Frame::root(Arc::clone(planned), inputs.clone().unwrap_or_default(), number, deadline)
+        };
         self.stack.push(frame);
         self.effects.push(Effect::Started { step: StepId::ROOT });
         match inputs {
@@ -258,6 +265,10 @@ pub struct Headline {
     pub usage: Option<step_model::result::Usage>,
     /// The failure is allowed (`allow_failure`).
     pub allowed_to_fail: bool,
+    /// What became of the limits of the step.
+    pub limits: Vec<step_model::limits::AppliedLimit>,
+    /// What the step left out of the results below it.
+    pub filtered: Option<std::sync::Arc<str>>,
     /// The span of the step. `None` in a journal of a version that had none.
     pub trace: Option<step_model::trace::TraceContext>,
 }

@@ -14,6 +14,7 @@ pub mod yaml;
 
 use crate::diagnostic::Place;
 use crate::expression::Template;
+use crate::limits::Limits;
 use crate::reference::StepReference;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
@@ -131,6 +132,8 @@ pub struct Step {
     pub allow_failure: AllowFailure,
     /// `None`: only the job's limit holds. Set by `step-payload` and policy only.
     pub timeout: Option<Duration>,
+    /// For it and every step in it, besides those of the job. Set by `step-payload` and policy only.
+    pub limits: Limits,
     /// The steps that it hands over, in place of an input. Set by `step-payload` only.
     pub inner: Option<Arc<StepDocument>>,
     /// Where the document says so; `None` for a step that no file wrote.
@@ -200,6 +203,7 @@ impl Step {
             when: When::default(),
             allow_failure: AllowFailure::default(),
             timeout: None,
+            limits: Limits::default(),
             inner: None,
             place: None,
         }

@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod environment;
 pub mod expression;
+pub mod limits;
 pub mod masking;
 pub mod plan;
 pub mod reference;

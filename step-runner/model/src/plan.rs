@@ -2,6 +2,7 @@
 
 use crate::builtin::Builtins;
 use crate::document::StepDocument;
+use crate::limits::Limits;
 use crate::reference::Digest;
 use crate::trace::TraceContext;
 use crate::value::{Object, Value};
@@ -24,6 +25,8 @@ pub struct Plan {
     pub file_variables: BTreeMap<Arc<str>, Arc<str>>,
     /// The limit of the whole job, from its start. `None`: none.
     pub timeout: Option<Duration>,
+    /// For every step.
+    pub limits: Limits,
     /// How long a process may take to end after it was asked to. Zero kills it at once.
     pub grace_period: Duration,
     pub level: Level,
@@ -98,6 +101,7 @@ impl Plan {
             variables: BTreeMap::new(),
             file_variables: BTreeMap::new(),
             timeout: None,
+            limits: Limits::default(),
             grace_period: Duration::ZERO,
             level: Level::default(),
             strict: false,

@@ -1,6 +1,7 @@
 //! What somebody asks an agent to run.
 
 use crate::document::StepDocument;
+use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::trace::TraceContext;
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub struct RunRequest {
     pub steps: Arc<StepDocument>,
     /// `None`: no limit.
     pub timeout: Option<Duration>,
+    /// For every step.
+    pub limits: Limits,
     /// The span of the caller. `None`: the job begins a trace.
     pub trace_parent: Option<TraceContext>,
     /// What was handed over, in place of steps: places, paths and the environment of the process are those of the sender.

@@ -1,6 +1,7 @@
 //! What ran, with which parameters, and what it produced.
 
 use crate::document::StepDocument;
+use crate::limits::AppliedLimit;
 use crate::plan::Provenance;
 use crate::reference::Digest;
 use crate::time::Timestamp;
@@ -58,6 +59,8 @@ pub struct StepResult {
     pub sensitive_outputs: Vec<Arc<str>>,
     /// The span of the step. `None` where nobody made one: GitLab's results.
     pub trace: Option<TraceContext>,
+    /// What became of the limits of the step. Empty: it had none.
+    pub limits: Vec<AppliedLimit>,
     /// What the step left out of the results below it, in a sentence. `None`: nothing.
     pub filtered: Option<Arc<str>>,
 }
@@ -113,6 +116,8 @@ pub enum Means {
     Process,
     /// The counters of a container: everything that ran in it.
     Container,
+    /// The counters of a control group: everything that ran in it.
+    Cgroup,
 }
 
 impl Means {
@@ -121,12 +126,13 @@ impl Means {
         match self {
             Self::Process => "process",
             Self::Container => "container",
+            Self::Cgroup => "cgroup",
         }
     }
 
     /// `None`: another version has more means.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Process, Self::Container].into_iter().find(|means| means.name() == name)
+        [Self::Process, Self::Container, Self::Cgroup].into_iter().find(|means| means.name() == name)
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn translate(
         variables,
         steps: StepDocument::of_steps(here.dialect.unwrap_or(Dialect::Functions), around.steps).into(),
         timeout: job.timeout,
+        limits: Default::default(),
         trace_parent: None,
         plan: None,
     };

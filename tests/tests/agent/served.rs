@@ -104,6 +104,11 @@ impl Served {
         self.front.as_mut().expect("a front")
     }
 
+    /// The number of the front's process.
+    pub fn pid(&self) -> u32 {
+        self.front.as_ref().expect("a front").pid
+    }
+
     /// The front, to be waited for.
     pub fn take_front(&mut self) -> Started {
         self.front.take().expect("a front")

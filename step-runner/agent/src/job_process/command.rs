@@ -76,6 +76,31 @@ impl<'a> Command<'a> {
     /// # Errors
     /// It does not run; the fault says why in the original's words, and more where these do not tell.
     pub(crate) fn start(&self, spawner: &system::Spawner, streams: super::Streams) -> Result<system::Running, SpawnFault> {
+        self.start_by_spawner(|start| spawner.start(start), streams).map_err(|fault| self.told(fault))
+    }
+
+    /// As [`Command::start`], but what the system refuses of the confinement is told apart.
+    /// # Errors
+    /// It does not run.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_confined(
+        &self,
+        spawner: &system::Spawner,
+        streams: super::Streams,
+        confinement: &system::confined::Confinement,
+    ) -> Result<system::Running, NotStarted> {
+        let start = |start: &Start<'_>| spawner.start(&Start { confinement: Some(confinement), ..*start });
+        self.start_by_spawner(start, streams).map_err(|fault| match fault {
+            StartFault::Confinement(stage, error) => NotStarted::Confinement(stage, error),
+            fault => NotStarted::Fault(self.told(fault)),
+        })
+    }
+
+    fn start_by_spawner(
+        &self,
+        spawn: impl FnOnce(&Start<'_>) -> Result<system::Running, StartFault>,
+        streams: super::Streams,
+    ) -> Result<system::Running, StartFault> {
         let arguments: Vec<_> = self.words[1..].iter().map(|word| OsStr::new(&**word)).collect();
         let environment: Vec<_> = self.environment.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(&**value))).collect();
         let start = Start {
@@ -85,11 +110,19 @@ impl<'a> Command<'a> {
             environment: &environment,
             work_dir: &self.work_dir,
             streams,
+            #[cfg(target_os = "linux")]
+            confinement: None,
         };
-        spawner.start(&start).map_err(|fault| match fault {
+        spawn(&start)
+    }
+
+    fn told(&self, fault: StartFault) -> SpawnFault {
+        match fault {
             StartFault::Machine(error) => machine_fault("pipe", &error),
             StartFault::Program(error) => self.explain(&error),
-        })
+            #[cfg(target_os = "linux")]
+            StartFault::Confinement(_, error) => machine_fault("limits", &error),
+        }
     }
 
     /// As [`Command::start`], for a host that starts processes its own way: `start` gets the command as the standard library has it.
@@ -151,6 +184,14 @@ impl<'a> Command<'a> {
         let word = word.map(|number| format!("argument {number} contains a zero byte"));
         word.or_else(|| variable().map(|(name, _)| format!("the variable {name:?} contains a zero byte")))
     }
+}
+
+/// Why a process with limits does not run.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub enum NotStarted {
+    Confinement(system::confined::Stage, io::Error),
+    Fault(SpawnFault),
 }
 
 /// As a process gets it: text as it is, anything else as JSON.

@@ -47,8 +47,7 @@ pub async fn run<A: Audience>(plan: Plan, settings: Settings, audience: A, asks:
             Some(event) = events.recv() => event,
             () = passed(run.next_deadline(), &clock) => Event::Woken,
         };
-        host.note(&event);
-        outcomes.push_back(event);
+        outcomes.extend(host.note(event));
     }
 
     host.sweep(grace_period, &mut asks).await;

@@ -1,5 +1,6 @@
 //! Carries out effects: one at a time, at once, and each with the outcome that its description promises.
 
+pub mod confinement;
 mod secrets;
 mod watches;
 
@@ -15,6 +16,7 @@ use super::watch::{Urgency, Watch};
 use super::{Ask, Audience, Settings, Streams};
 use crate::definitions::Loader;
 use crate::system::{self, Leftover, Spawner};
+use confinement::Confiner;
 use secrets::KnownSecrets;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -62,6 +64,7 @@ pub struct Host {
     has_complained: bool,
     /// What every process of the job has in its environment.
     marker: Marker,
+    confiner: Confiner,
     loader: Arc<Mutex<Loader>>,
     looks_up_provenance: bool,
     is_swept: bool,
@@ -93,6 +96,7 @@ impl Host {
         let cleanup = settings.journal.as_deref().unwrap_or(&places.files_dir).join("cleanup");
         // Nobody needs to know it until results can be replayed.
         let mark_key = RandomState::new().hash_one(1).to_le_bytes();
+        let marker = Marker::new(std::env::var(marker::VARIABLE).ok().as_deref());
         let mut host = Self {
             places,
             cleanup,
@@ -109,7 +113,8 @@ impl Host {
             journal: None,
             redaction: Redaction::new(settings.secrets.clone(), mark_key),
             has_complained: false,
-            marker: Marker::new(std::env::var(marker::VARIABLE).ok().as_deref()),
+            confiner: Confiner::new(settings.journal.as_deref(), &marker.own),
+            marker,
             loader: Arc::new(Mutex::new(Loader::new(&plan.places.build_dir, settings.provenance))),
             looks_up_provenance: settings.provenance,
             is_swept: false,
@@ -183,8 +188,9 @@ impl Host {
         let with_files = program.as_ref().map(|program| program.told(process));
         let process = with_files.as_ref().unwrap_or(process);
         let mut command = Command::of(process, &self.places, &format!("script-{}", step.0))?;
-        command.set(marker::VARIABLE, &self.marker.value);
-        let running = self.prepare_and_start(process, &command).inspect_err(|_| remove_script(command.script_file.as_deref()))?;
+        let marker = self.marker.value.clone();
+        command.set(marker::VARIABLE, &marker);
+        let running = self.prepare_and_start(step, process, &command).inspect_err(|_| remove_script(command.script_file.as_deref()))?;
         let urgency = watch::Sender::new(self.early.remove(&step).unwrap_or_default());
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
         self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file, _program: program });
@@ -192,15 +198,20 @@ impl Host {
         Ok(())
     }
 
-    fn prepare_and_start(&self, process: &Process, command: &Command<'_>) -> Result<system::Running, SpawnFault> {
+    fn prepare_and_start(&mut self, step: StepId, process: &Process, command: &Command<'_>) -> Result<system::Running, SpawnFault> {
         if let Some(files) = &process.files {
             step_files::prepare(files).map_err(|message| SpawnFault { kind: SpawnFaultKind::Machine, message })?;
         }
-        command.start(&self.spawner, self.streams).inspect_err(|_| {
+        let started = self.confiner.start(step, &process.limits, command, &self.spawner, self.streams).inspect_err(|_| {
             if let Some(files) = &process.files {
                 step_files::remove(files);
             }
-        })
+        });
+        let (running, limits) = started?;
+        if !limits.is_empty() {
+            let _ = self.events.send(Event::Limited { step, limits });
+        }
+        Ok(running)
     }
 
     fn urge(&mut self, step: StepId, urgency: Urgency) -> Option<Event> {
@@ -250,14 +261,19 @@ impl Host {
         }
     }
 
-    /// Takes note of what the machine is about to hear.
-    pub fn note(&mut self, event: &Event) {
-        if let Event::Exited { step, .. } = event {
+    /// Takes note of what the machine is about to hear, and tells it what else belongs to that.
+    pub fn note(&mut self, mut event: Event) -> Vec<Event> {
+        let mut heard = Vec::new();
+        if let Event::Exited { step, exit, usage } = &mut event {
             if let Some(live) = self.live.remove(step) {
                 remove_script(live.script_file.as_deref());
             }
             system::reap_adopted(&self.numbers());
+            let reached = self.confiner.ended(*step, *exit, usage);
+            heard.extend(reached.into_iter().map(|limit| Event::LimitReached { step: *step, limit }));
         }
+        heard.push(event);
+        heard
     }
 
     fn numbers(&self) -> HashSet<u32> {
@@ -293,6 +309,9 @@ impl Host {
                 () = tokio::time::sleep(pause) => {}
             }
             pause = (pause * 2).min(LAST_LOOK);
+        }
+        if let Some(line) = self.confiner.sweep() {
+            self.tell(Message::Said { step: StepId::ROOT, line, warning: true });
         }
         self.is_swept = true;
     }

@@ -66,6 +66,7 @@ pub fn prepare(message: &RunRequestMessage, birth: &Birth, directory: &ServedDir
             variables: variables.values,
             file_variables: variables.files,
             timeout: request.timeout.or(birth.timeout),
+            limits: request.limits,
             grace_period: birth.grace_period,
             level: birth.level(),
             trace_parent: request.trace_parent,
@@ -99,6 +100,7 @@ fn take_in(
     let plan = Plan {
         request_env,
         timeout: request.timeout.or(birth.timeout),
+        limits: plan.limits.and(request.limits),
         trace_parent: request.trace_parent,
         builtins: builtins.clone(),
         ..plan
@@ -132,10 +134,10 @@ impl Prepared {
 fn refused(message: &RunRequestMessage, problems: &[Problem]) -> Refused {
     let code = problems.iter().find(|problem| problem.is_error()).map_or("", |problem| problem.code);
     let reason = match code {
-        "unsafe-id" | "unsafe-variable" | "bad-environment" | "missing-input" | "bad-timeout" | "bad-directory" => {
+        "unsafe-id" | "unsafe-variable" | "bad-environment" | "missing-input" | "bad-timeout" | "bad-directory" | "bad-limits" => {
             code.replace('-', "_").to_uppercase()
         }
-        "limits" | "policy" => "NOT_SUPPORTED".into(),
+        "policy" => "NOT_SUPPORTED".into(),
         "plan" => "BAD_PLAN".into(),
         _ => "BAD_STEPS".into(),
     };

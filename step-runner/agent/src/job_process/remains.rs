@@ -7,6 +7,7 @@
 //! Each step leaves the directory so that whoever is killed in here is followed by somebody who completes it: nothing is done twice that shows.
 
 use super::cleanup;
+use super::host::confinement;
 use super::journal::{self, Closed, Journal, Outcome, ReadError, Reading};
 use super::spool::{Framing, Marker, mark};
 use crate::system;
@@ -53,6 +54,7 @@ impl Remains {
         }
         if let Some(marker) = &reading.marker {
             kill_marked(marker);
+            confinement::remove_recorded(&self.inner, marker);
         }
         let output = File::options().append(true).open(self.inner.join("output")).ok();
         cleanup::run(&self.inner, output.as_ref(), cleanup::LIMIT)?;

@@ -299,6 +299,8 @@ fn ended_before_its_first_step(birth: &Birth, failure: Failure, secrets: &Secret
         end: Some(now),
         usage: None,
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     };
     let written = Journal::open(&directory.inner()).and_then(|mut journal| {

@@ -31,8 +31,9 @@ pub fn start_own(arguments: &[&str], environment: &[(String, PathBuf)]) -> io::R
     Ok((child, ours))
 }
 
+/// The program that runs, as a path to start it again.
 #[cfg(target_os = "linux")]
-fn own_image() -> io::Result<PathBuf> {
+pub(super) fn own_image() -> io::Result<PathBuf> {
     let image = Path::new(OWN_IMAGE);
     // A container may come without /proc.
     if image.exists() { Ok(image.to_path_buf()) } else { std::env::current_exe() }

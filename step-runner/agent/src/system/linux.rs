@@ -1,12 +1,14 @@
 //! Linux: ends are told by pidfd, orphans are adopted (subreaper) and found in `/proc`.
 
 use super::unix::{Leftover, has_ended};
+use super::{Start, StartFault, confined};
 use procfs::process::Stat;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -18,6 +20,22 @@ pub const PEAK_MEMORY_UNIT: u64 = 1024;
 /// `ru_inblock` and `ru_oublock` count these many bytes: the kernel keeps bytes (`/proc/PID/io`, `read_bytes` and `write_bytes`) and divides
 /// them. So they cost nothing here, and hold what children did that were waited for.
 pub const BLOCK: Option<u64> = Some(512);
+
+/// Where a program that confines itself says what was refused. `None`: it is not confined.
+pub type Link = Option<confined::Link>;
+
+pub fn confined(start: &Start<'_>) -> io::Result<Option<(Command, Link)>> {
+    let Some(confinement) = start.confinement else { return Ok(None) };
+    let (command, link) = confined::Link::instead(start, confinement)?;
+    Ok(Some((command, Some(link))))
+}
+
+pub fn wait_until_it_runs(link: Link) -> Result<(), StartFault> {
+    link.map_or(Ok(()), confined::Link::wait).map_err(|(stage, error)| match stage {
+        confined::Stage::Exec => StartFault::Program(error),
+        stage => StartFault::Confinement(stage, error),
+    })
+}
 
 /// Orphans of the job become our children, whatever group or session they have moved to.
 pub fn adopt_orphans() -> io::Result<()> {

@@ -1,10 +1,12 @@
 //! macOS, and any Unix that is not Linux: ends are told by `SIGCHLD`; a process that left its group and its parents is not found again.
 
 use super::unix::{Leftover, has_ended};
+use super::{Start, StartFault};
 use rustix::process::{Pid, Signal};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
@@ -18,6 +20,19 @@ pub const PEAK_MEMORY_UNIT: u64 = 1;
 /// There is no such thing here: an orphan belongs to the first process.
 #[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
 pub fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+/// Programs are not confined here.
+pub type Link = ();
+
+#[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
+pub fn confined(_start: &Start<'_>) -> io::Result<Option<(Command, Link)>> {
+    Ok(None)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
+pub fn wait_until_it_runs(_link: Link) -> Result<(), StartFault> {
     Ok(())
 }
 

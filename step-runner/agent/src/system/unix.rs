@@ -46,15 +46,27 @@ impl Spawner {
     /// # Errors
     /// The program does not run.
     pub fn start(&self, start: &Start<'_>) -> Result<Running, StartFault> {
-        let mut command = Command::new(start.program);
-        command.arg0(start.name).args(start.arguments).env_clear().envs(start.environment.iter().copied());
+        let (mut command, link) = self.command(start).map_err(StartFault::Machine)?;
+        command.env_clear().envs(start.environment.iter().copied());
         command.current_dir(start.work_dir).process_group(0);
-        command.stdin(self.nothing.try_clone().map_err(StartFault::Machine)?);
         let pipes = connect(&mut command, start.streams).map_err(StartFault::Machine)?;
         let pid = command.spawn().map_err(StartFault::Program)?.id();
+        drop(command);
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("the system numbers processes from 1");
         let child = Child { pid, end: None, reaped: false };
+        kind::wait_until_it_runs(link)?;
         Ok(Running { child: child.watched().map_err(StartFault::Machine)?, pipes })
+    }
+}
+
+impl Spawner {
+    fn command(&self, start: &Start<'_>) -> io::Result<(Command, kind::Link)> {
+        if let Some(confined) = kind::confined(start)? {
+            return Ok(confined);
+        }
+        let mut command = Command::new(start.program);
+        command.arg0(start.name).args(start.arguments).stdin(self.nothing.try_clone()?);
+        Ok((command, Default::default()))
     }
 }
 

@@ -151,6 +151,8 @@ fn running(name: &str, parent: Option<u32>) -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     }
 }

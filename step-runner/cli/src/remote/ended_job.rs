@@ -94,6 +94,8 @@ impl Outline for EndedJob {
             end: node.end,
             usage: node.usage,
             allowed_to_fail: node.allowed_to_fail,
+            limits: node.limits,
+            filtered: node.filtered,
             trace: node.trace,
         }
     }

@@ -47,6 +47,7 @@ pub fn of_job(job: &Job, settings: &Settings, arguments: &RemoteRunArguments, wo
         request.id = id.into();
     }
     request.timeout = settings.timeout.or(request.timeout);
+    request.limits = request.limits.or(settings.limits);
     if let Some(dir) = &arguments.work_dir {
         (request.work_dir, request.build_dir) = (Some(dir.as_str().into()), Some(dir.as_str().into()));
     } else if let Some(directories) = work_dir {

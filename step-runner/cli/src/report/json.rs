@@ -13,6 +13,7 @@ use std::time::Duration;
 use step_agent::job_process::{Audience, Stream};
 use step_engine::run::{Headline, Kind};
 use step_model::diagnostic;
+use step_model::limits::AppliedLimit;
 use step_model::result::{Failure, FailureKind, Status, StepId};
 
 /// Grows when a field changes its meaning, or goes.
@@ -90,6 +91,27 @@ struct Ended<'a> {
     cpu_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_read_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_written_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network_received_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network_sent_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<Limit<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filtered: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Limit<'a> {
+    name: &'static str,
+    value: &'a str,
+    means: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reached: bool,
 }
 
 #[derive(Serialize)]
@@ -285,6 +307,7 @@ impl<S: Surface> Audience for Lines<S> {
         }
         let path = self.paths.of(step, headline);
         self.paths.forget(step);
+        let (disk, network) = (headline.usage.and_then(|usage| usage.disk), headline.usage.and_then(|usage| usage.network));
         let members = Ended {
             step: step.0,
             name: &headline.name,
@@ -298,6 +321,12 @@ impl<S: Surface> Audience for Lines<S> {
             end: headline.end.map(|time| time.to_string()),
             cpu_seconds: headline.usage.map(|usage| (usage.cpu_user + usage.cpu_system).as_secs_f64()),
             peak_memory_bytes: headline.usage.map(|usage| usage.peak_memory),
+            disk_read_bytes: disk.map(|disk| disk.incoming),
+            disk_written_bytes: disk.map(|disk| disk.outgoing),
+            network_received_bytes: network.map(|network| network.incoming),
+            network_sent_bytes: network.map(|network| network.outgoing),
+            limits: headline.limits.iter().map(limit).collect(),
+            filtered: headline.filtered.as_deref(),
         };
         let _ = self.write("ended", members);
     }
@@ -317,6 +346,10 @@ fn begun_character(bytes: &[u8]) -> usize {
         return if length < expected { length } else { 0 };
     }
     0
+}
+
+fn limit(limit: &AppliedLimit) -> Limit<'_> {
+    Limit { name: limit.name.as_str(), value: &limit.value, means: &limit.means, reached: limit.reached }
 }
 
 fn cause(failure: &Failure) -> Cause<'_> {

@@ -80,6 +80,10 @@ pub fn reason(headline: &Headline) -> Option<String> {
     if headline.status == Status::Success {
         return None;
     }
+    if let (Some(failure), true) = (&headline.failure, headline.limits.iter().any(|limit| limit.reached)) {
+        let inner = without_steps(&failure.message);
+        return Some(plain(inner.strip_prefix("exec: ").unwrap_or(inner)));
+    }
     if let Some(signal) = headline.signal {
         return Some(signal_name(signal));
     }

@@ -323,6 +323,7 @@ impl Job {
             variables: Vec::new(),
             steps: Arc::new(StepDocument::of_steps(Dialect::Functions, [step])),
             timeout: None,
+            limits: Default::default(),
             trace_parent: None,
             plan: None,
         };

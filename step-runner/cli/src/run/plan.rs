@@ -112,6 +112,7 @@ pub fn plan(
         variables: variables.values,
         file_variables: variables.files,
         timeout: settings.timeout.or(job.request.timeout),
+        limits: job.request.limits.or(settings.limits),
         grace_period: settings.grace_period,
         level: settings.level,
         strict: settings.strict,

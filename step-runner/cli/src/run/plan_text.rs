@@ -7,6 +7,7 @@ use crate::report::words;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
 use step_model::document::{Action, Body, Step, StepDocument};
+use step_model::limits::Limits;
 use step_model::plan::{PlannedDocument, Target};
 use step_model::reference::StepReference;
 
@@ -19,6 +20,8 @@ pub struct PlanOutline {
     variables: Vec<VariableOutline>,
     /// Names.
     environment: Vec<String>,
+    /// Of every step, as they are typed.
+    limits: Vec<String>,
     missing_values: Vec<String>,
     not_done: Vec<NotDoneOutline>,
     contacts: Vec<String>,
@@ -39,6 +42,9 @@ struct StepOutline {
     /// A reference as a person would write it, or a script in one line.
     action: String,
     read: Read,
+    /// Of its own, besides those of the job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<String>,
     #[serde(flatten)]
     work: Work,
 }
@@ -70,7 +76,7 @@ struct NotDoneOutline {
 }
 
 /// The plan, for `--dry-run`.
-pub fn of(job: &Job, root: &PlannedDocument, directories: &Directories) -> PlanOutline {
+pub fn of(job: &Job, root: &PlannedDocument, directories: &Directories, limits: Limits) -> PlanOutline {
     let work = match (&root.document.definition.body, &root.targets[..]) {
         (Body::Sequence(sequence), [target]) if job.is_wrapped => {
             let step = sequence.steps.first().map(|first| step(&job.title, &first.action, target));
@@ -101,10 +107,15 @@ pub fn of(job: &Job, root: &PlannedDocument, directories: &Directories) -> PlanO
         directory: directories.work_dir.to_string(),
         variables,
         environment,
+        limits: written(limits),
         missing_values: job.missing.clone(),
         not_done: job.not_done.iter().map(not_done).collect(),
         contacts,
     }
+}
+
+fn written(limits: Limits) -> Vec<String> {
+    limits.each().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// The steps of a sequence, or the command of an exec.
@@ -114,7 +125,7 @@ fn work(planned: &PlannedDocument) -> Work {
         Body::Sequence(sequence) => {
             let steps = sequence.steps.iter().zip(&planned.targets);
             let outline = |(position, (it, target)): (usize, (&std::sync::Arc<Step>, &Target))| {
-                let outline = step(&it.name, &it.action, target);
+                let outline = StepOutline { limits: written(it.limits), ..step(&it.name, &it.action, target) };
                 match planned.handovers.get(&position) {
                     // What runs is what it hands over.
                     Some(inner) => StepOutline { work: work(inner), ..outline },
@@ -133,7 +144,7 @@ fn step(name: &str, what: &Action, target: &Target) -> StepOutline {
         Target::Hole { seen: Some(planned) } => (Read::NowAndAgain, work(planned)),
         Target::Hole { seen: None } => (Read::Later, Work::default()),
     };
-    StepOutline { name: name.to_owned(), action: action(what), read, work }
+    StepOutline { name: name.to_owned(), action: action(what), read, limits: Vec::new(), work }
 }
 
 impl fmt::Display for PlanOutline {
@@ -153,6 +164,7 @@ impl fmt::Display for PlanOutline {
         variables.dedup();
         section(&mut text, "job variables", variables);
         section(&mut text, "environment", self.environment.iter().cloned());
+        section(&mut text, "limits of each step", self.limits.iter().cloned());
         section(&mut text, "missing values", self.missing_values.iter().cloned());
         section(&mut text, "not done here", self.not_done.iter().map(|part| format!("{}; {}", part.what, part.way_out)));
         if self.contacts.is_empty() {
@@ -186,7 +198,8 @@ fn work_lines(text: &mut String, depth: usize, work: &Work) {
             Read::NowAndAgain => " (as it is now; read again when the run reaches it)",
             Read::Later => " (read when the run reaches it)",
         };
-        line(text, depth + 1, &step.name, &format!("{}{later}", step.action));
+        let limits = if step.limits.is_empty() { String::new() } else { format!(" (at most {})", step.limits.join(", ")) };
+        line(text, depth + 1, &step.name, &format!("{}{limits}{later}", step.action));
         work_lines(text, depth + 1, &step.work);
     }
 }

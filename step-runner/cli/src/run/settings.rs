@@ -5,6 +5,7 @@ use super::{duration, pairs};
 use crate::exit::{Complaint, Exit, Stop};
 use std::path::PathBuf;
 use std::time::Duration;
+use step_model::limits::Limits;
 use step_model::plan::Level;
 
 /// How long a step may take to end after it was asked to, when nothing else is said: that of GitLab's step-runner.
@@ -22,6 +23,8 @@ pub struct Settings {
     pub secrets: Vec<PathBuf>,
     /// `None`: no limit but the job's own.
     pub timeout: Option<Duration>,
+    /// For every step, in place of what the job says.
+    pub limits: Limits,
     pub grace_period: Duration,
     pub level: Level,
     pub strict: bool,
@@ -122,6 +125,7 @@ impl Settings {
         let env = problems.pairs("--env", &typed.theirs.env);
         let variables = problems.pairs("--job", &typed.theirs.job);
         let timeout = problems.time("--timeout", typed.timeout.as_deref());
+        let limits = problems.limits(&typed.limit);
         let grace_period = problems.time("--grace", typed.grace.as_deref());
         if timeout == Some(Duration::ZERO) {
             problems.add("`--timeout` must be longer than zero");
@@ -139,6 +143,7 @@ impl Settings {
                 variables,
                 secrets: typed.secrets.clone(),
                 timeout,
+                limits,
                 grace_period: grace_period.unwrap_or(GRACE_PERIOD),
                 level: level(typed.level),
                 strict: typed.strict,
@@ -285,6 +290,20 @@ impl Problems {
             }
         }
         all
+    }
+
+    /// Of the same name the last counts.
+    fn limits(&mut self, texts: &[String]) -> Limits {
+        let mut limits = Limits::default();
+        for text in texts {
+            match Limits::parse(text) {
+                Ok(more) => limits = limits.or(more),
+                Err(faults) => {
+                    self.0.extend(faults.iter().map(|fault| Complaint::new(format!("`--limit`: {fault}")).with_hint(fault.hint())))
+                }
+            }
+        }
+        limits
     }
 
     fn time(&mut self, flag: &str, text: Option<&str>) -> Option<Duration> {

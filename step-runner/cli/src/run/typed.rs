@@ -32,6 +32,9 @@ pub struct RunArguments {
     /// End the job after this time, `90s`, `5m`, `1h30m`.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+    /// What each step may use at most: `cpu=1.5`, `memory=512MiB`, `pids=100`, `disk=1GiB`, `network=none`; several with commas.
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub limit: Vec<String>,
     /// How long a step may take to end after it was asked to, before it is killed. [default: 30s]
     #[arg(long, value_name = "TIME")]
     pub grace: Option<String>,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Action, Body};
+use step_model::limits::AppliedLimit;
 use step_model::result::{Means, ResultTree, Status, StepId, StepResult, Traffic, Usage};
 use step_model::time::Timestamp;
 use step_model::value::Value;
@@ -105,6 +106,8 @@ impl Steps<'_> {
         set("outputs", values(&node.outputs));
         set("exports", values(&node.exports));
         set("usage", node.usage.as_ref().map_or(Json::Null, usage));
+        set("limits", pairs(limits(node)));
+        set("filtered", json!(node.filtered.as_deref()));
         set("definition", pairs(definition(node)));
         set("env", self.environment(node));
         Json::Object(step)
@@ -200,6 +203,14 @@ fn definition(node: &StepResult) -> Vec<(&'static str, String)> {
     definition
 }
 
+fn limits(node: &StepResult) -> Vec<(&'static str, String)> {
+    let limit = |limit: &AppliedLimit| {
+        let reached = if limit.reached { "; the step came to it" } else { "" };
+        (limit.name.as_str(), format!("{} ({}{reached})", limit.value, limit.means))
+    };
+    node.limits.iter().map(limit).collect()
+}
+
 fn usage(usage: &Usage) -> Json {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
     let traffic = |traffic: Traffic| [traffic.incoming, traffic.outgoing];
@@ -213,6 +224,7 @@ fn usage(usage: &Usage) -> Json {
         "means": match usage.means {
             Means::Process => "the process and the children that it waited for",
             Means::Container => "the container, with everything in it",
+            Means::Cgroup => "the control group, with everything in it",
         },
     })
 }

@@ -58,6 +58,8 @@ mod tests {
             end: None,
             usage: None,
             allowed_to_fail: false,
+            limits: Vec::new(),
+            filtered: None,
             trace: None,
         }
     }

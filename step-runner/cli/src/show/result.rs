@@ -16,7 +16,7 @@ pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
         failure: node.failure.clone().or_else(|| failure_of_code(node)),
         allowed_to_fail: node.allowed_to_fail,
         duration: node.start.zip(node.end).map(|(start, end)| end.since(start)),
-        details: details(node, verbose),
+        details: tree::details(&node.limits, node.filtered.as_deref()).into_iter().chain(details(node, verbose)).collect(),
     }
 }
 

@@ -200,6 +200,15 @@ impl<'w> Printer<'w> {
         if self.is_text() { write!(self.out, "{number}") } else { write!(self.out, "\"{number}\"") }
     }
 
+    /// Left out when it is zero. The shortest text that is read back as the same number.
+    pub(super) fn number(&mut self, field: Field, number: f64) -> io::Result<()> {
+        if number == 0.0 || !number.is_finite() {
+            return Ok(());
+        }
+        self.name(field)?;
+        write!(self.out, "{number}")
+    }
+
     /// Left out when it is false.
     pub(super) fn boolean(&mut self, field: Field, is: bool) -> io::Result<()> {
         if !is {

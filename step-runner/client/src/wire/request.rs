@@ -3,6 +3,7 @@
 //! Source: original.md S 2.3. Fields that are not known are said and skipped.
 
 mod check;
+mod limits;
 mod locate;
 mod reader;
 #[cfg(test)]

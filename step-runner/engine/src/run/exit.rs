@@ -4,10 +4,12 @@ use crate::event::Exit;
 use crate::run::frame::{Reason, Stop};
 use step_model::result::{Failure, FailureKind};
 
-/// Why a process that ended did not succeed; `None`: it did. A process that was stopped did not, whatever it says.
-pub(super) fn failure(exit: Exit, stopped: Option<Stop>, log_fault: &str) -> Option<Failure> {
+/// Why a process that ended did not succeed; `None`: it did. A process that was stopped did not, whatever it says. `reached`: the limit that it came
+/// to. The text ends as callers need it, with what the system said.
+pub(super) fn failure(exit: Exit, stopped: Option<Stop>, log_fault: &str, reached: Option<&str>) -> Option<Failure> {
     let Some(stop) = stopped else {
         let message = text(exit)?;
+        let message = reached.map_or_else(|| message.clone(), |reached| format!("{reached}: {message}"));
         return Some(Failure { kind: FailureKind::StepFailure, message: format!("exec: {message}") });
     };
     let message = match text(exit) {
@@ -67,6 +69,7 @@ fn signal_name(number: i32) -> Option<&'static str> {
         13 => "broken pipe",
         14 => "alarm clock",
         15 => "terminated",
+        25 => "file size limit exceeded",
         _ => return None,
     })
 }
@@ -77,17 +80,19 @@ mod tests {
 
     #[test]
     fn an_end_is_described_as_the_original_does() {
-        let message = |exit| failure(exit, None, "").map(|failure| failure.message);
+        let message = |exit| failure(exit, None, "", None).map(|failure| failure.message);
         assert_eq!(message(Exit::Code(0)), None);
         assert_eq!(message(Exit::Code(7)).as_deref(), Some("exec: exit status 7"));
         assert_eq!(message(Exit::Signal(9)).as_deref(), Some("exec: signal: killed"));
         assert_eq!(message(Exit::Signal(34)).as_deref(), Some("exec: signal: signal 34"));
+        let reached = failure(Exit::Code(137), None, "", Some("out of memory (the limit is 64MiB)")).map(|failure| failure.message);
+        assert_eq!(reached.as_deref(), Some("exec: out of memory (the limit is 64MiB): exit status 137"));
     }
 
     #[test]
     fn a_stopped_process_that_ends_well_was_stopped_all_the_same() {
         let stop = Stop { reason: Reason::Timeout, at_once: false };
         let expected = Failure { kind: FailureKind::Timeout, message: "exec: context deadline exceeded".into() };
-        assert_eq!(failure(Exit::Code(0), Some(stop), ""), Some(expected));
+        assert_eq!(failure(Exit::Code(0), Some(stop), "", None), Some(expected));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Body, Sequence, When};
 use step_model::environment::Scope;
+use step_model::limits::Limits;
 use step_model::plan::PlannedDocument;
 use step_model::result::{Failure, StepId};
 use step_model::time::Deadline;
@@ -30,6 +31,8 @@ pub(super) struct Frame {
     /// Reached through a reference that is computed: such a step may come back to a definition that is running.
     pub through_dynamic: bool,
     pub deadline: Option<Deadline>,
+    /// Of the step and of all that it is in.
+    pub limits: Limits,
     /// Set once the step should end: no more steps begin in it but those that always run.
     pub stop: Option<Stop>,
     /// The index of the step of a sequence that is looked at next.
@@ -139,6 +142,7 @@ impl Frame {
             is_always: false,
             through_dynamic: false,
             deadline,
+            limits: Limits::default(),
             stop: None,
             next: 0,
             results: BTreeMap::new(),

@@ -133,6 +133,8 @@ pub(super) fn headline(node: &Node, result: &StepResult) -> Headline {
         end: result.end,
         usage: result.usage,
         allowed_to_fail: result.allowed_to_fail,
+        limits: result.limits.clone(),
+        filtered: result.filtered.clone(),
         trace: result.trace,
     }
 }

@@ -5,6 +5,7 @@ use crate::run::{Kind, graft};
 use std::sync::Arc;
 use step_model::document::Step;
 use step_model::environment::Snapshot;
+use step_model::limits::AppliedLimit;
 use step_model::plan::PlannedDocument;
 use step_model::result::{Failure, Status, StepId, StepResult, Usage};
 use step_model::time::{Now, Timestamp};
@@ -51,6 +52,8 @@ pub(super) struct Exec {
     /// `None` while it runs, and when it never started.
     pub exit: Option<Exit>,
     pub usage: Option<Usage>,
+    /// What became of its limits. `None`: it has none, or it is not known yet.
+    pub limits: Option<Box<[AppliedLimit]>>,
 }
 
 impl Node {

@@ -5,6 +5,7 @@ use crate::event::{Exit, FileContent, SpawnFault, SpawnFaultKind};
 use crate::files;
 use crate::run::frame::{Phase, Process as Pending};
 use crate::run::invocation::{Callee, Invocation};
+use crate::run::limits;
 use crate::run::node;
 use crate::run::scope::{ExpressionScope, text};
 use crate::run::{Run, exit};
@@ -100,9 +101,10 @@ impl Run {
         }
         self.innermost_mut().files.made = files.is_some();
         self.nodes[step.0 as usize].exec =
-            Some(Box::new(node::Exec { command: command.clone().into(), work_dir, exit: None, usage: None }));
+            Some(Box::new(node::Exec { command: command.clone().into(), work_dir, exit: None, usage: None, limits: None }));
         let command = if script.is_some() { Vec::new() } else { command };
-        self.effects.push(Effect::Spawn { step, process: Process { command, work_dir: absolute, env, files, script, program } });
+        let limits = self.limits_of(program.as_deref());
+        self.effects.push(Effect::Spawn { step, process: Process { command, work_dir: absolute, env, files, script, program, limits } });
         self.phase = Phase::Process(Pending::default());
     }
 
@@ -134,7 +136,11 @@ impl Run {
         if self.innermost().id != step {
             return;
         }
-        let failure = exit::failure(exit, process.stopped, self.log_fault.as_deref().unwrap_or_default());
+        let reached = self.nodes[step.0 as usize].exec.as_ref().and_then(|exec| limits::reached(exec));
+        let failure = exit::failure(exit, process.stopped, self.log_fault.as_deref().unwrap_or_default(), reached.as_deref());
+        if let (Some(reached), None) = (&reached, &failure) {
+            self.warn(step, format!("{reached}, and the step succeeded all the same"));
+        }
         if let Some(exec) = &mut self.nodes[step.0 as usize].exec {
             exec.exit = Some(exit);
             exec.usage = Some(usage);

@@ -53,6 +53,7 @@ impl Run {
             grace_period: self.plan.grace_period,
             level: self.plan.level,
             strict: self.plan.strict,
+            limits: frame.limits,
             handover: Some(HandedOver { inputs: given_values(frame, callee), enclosing_env }),
             ..Plan::of(Arc::clone(inner), self.plan.places.clone())
         }

@@ -90,6 +90,7 @@ impl Run {
         // Whatever runs although the job should end has an end of its own.
         let timeout = invocation.step.timeout.or(caller.stop.map(|_| ALWAYS_LIMIT));
         let is_always = invocation.step.when == When::Always;
+        let limits = caller.limits.and(invocation.step.limits);
         let planned = match &invocation.callee {
             Callee::Document(planned) => Some(Arc::clone(planned)),
             Callee::Script | Callee::Legacy(_) | Callee::LegacyByInputs => None,
@@ -105,6 +106,7 @@ impl Run {
             is_always,
             through_dynamic: invocation.through_dynamic,
             deadline: timeout.map(|timeout| Deadline::after(now, timeout)),
+            limits,
             stop: None,
             next: 0,
             results: Default::default(),

@@ -14,6 +14,7 @@ mod execution;
 mod files;
 mod handovers;
 mod holes;
+mod limits;
 mod results;
 mod secrets;
 mod stop;

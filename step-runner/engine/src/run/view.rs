@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::Dialect;
 use step_model::environment::Difference;
+use step_model::limits::AppliedLimit;
 use step_model::result::{ExecResult, ResultTree, StepId, StepResult, Usage};
 use step_model::value::{Object, Value};
 
@@ -70,6 +71,7 @@ impl<'a> ResultView<'a> {
             allowed_to_fail: node.allowed_to_fail,
             sensitive_outputs: sensitive_names(node.outputs.as_ref()),
             trace: Some(self.run.trace_of(id)),
+            limits: limits(node),
             filtered: node.filtered.clone(),
         }
     }
@@ -151,9 +153,15 @@ impl<'a> ResultView<'a> {
             end: node.end,
             usage: self.usage(id),
             allowed_to_fail: node.allowed_to_fail,
+            limits: limits(node),
+            filtered: node.filtered.clone(),
             trace: Some(self.run.trace_of(id)),
         }
     }
+}
+
+fn limits(node: &Node) -> Vec<AppliedLimit> {
+    node.exec.as_ref().and_then(|exec| exec.limits.as_deref()).unwrap_or_default().to_vec()
 }
 
 fn entries(object: Option<&Arc<Object>>) -> Vec<(Arc<str>, Value)> {

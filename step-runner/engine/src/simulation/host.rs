@@ -8,6 +8,7 @@ use crate::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use step_model::document::Outputs;
+use step_model::limits::{AppliedLimit, LimitName};
 use step_model::reference::Digest;
 use step_model::result::{Failure, FailureKind, OwnedTree, ResultTree, Status, StepId, StepResult, Usage};
 use step_model::time::{Deadline, Now, Timestamp};
@@ -154,6 +155,7 @@ impl Host {
             Event::Outputs { step, .. } => (2, step.0),
             Event::Loaded { load, .. } => (3, load.0),
             Event::Spawned { .. } => return true,
+            Event::Limited { .. } | Event::LimitReached { .. } => return false,
             Event::LogFailed { .. } | Event::Cancel | Event::CancelNow | Event::Woken => return false,
         };
         let is_old = matches!(event, Event::Loaded { load, .. } if self.latest_load != Some(*load));
@@ -171,6 +173,11 @@ impl Host {
         let State::Unborn { asked, killed } = process.state else { return };
         process.state = State::Alive;
         let (ends_at, exit) = (process.ends_at, process.exit);
+        if dice.percent(10) {
+            let limit = AppliedLimit { name: LimitName::Memory, value: "1GiB".into(), means: "none: not here".into(), reached: false };
+            self.schedule(self.now, Event::Limited { step, limits: vec![limit] });
+            self.schedule(self.now + dice.below(3_000), Event::LimitReached { step, limit: LimitName::Memory });
+        }
         let key = self.schedule(ends_at, Event::Exited { step, exit, usage: Usage::default() });
         if let Some(process) = self.processes.get_mut(&step) {
             process.key = Some(key);
@@ -324,6 +331,7 @@ fn result_node(dice: &mut Dice, name: &str) -> StepResult {
         allowed_to_fail: dice.percent(10),
         sensitive_outputs: if dice.percent(30) { vec!["o".into()] } else { Vec::new() },
         trace: None,
+        limits: Vec::new(),
         filtered: None,
     }
 }

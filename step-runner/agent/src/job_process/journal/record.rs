@@ -4,6 +4,7 @@ use super::content::Content;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use step_engine::run::{Headline, Kind};
+use step_model::limits::{AppliedLimit, LimitName};
 use step_model::masking::{MASK, Secrets};
 use step_model::result::{Failure, FailureKind, Means, Status, StepId, Traffic, Usage};
 use step_model::time::Timestamp;
@@ -86,6 +87,10 @@ pub struct Step {
     usage: Option<WrittenUsage>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     allowed_to_fail: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<WrittenLimit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filtered: Option<String>,
     /// As a `traceparent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<String>,
@@ -114,6 +119,16 @@ pub struct WrittenUsage {
     network: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     means: Option<String>,
+}
+
+/// What became of a limit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WrittenLimit {
+    name: String,
+    value: String,
+    means: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    reached: bool,
 }
 
 /// What a record tells its reader.
@@ -213,6 +228,8 @@ impl Step {
             end: headline.end.map(Timestamp::nanoseconds),
             usage: headline.usage.map(WrittenUsage::of),
             allowed_to_fail: headline.allowed_to_fail,
+            limits: headline.limits.iter().map(WrittenLimit::of).collect(),
+            filtered: headline.filtered.as_ref().map(|filtered| secrets.mask(filtered).into_owned()),
             trace: headline.trace.map(|trace| trace.to_string()),
         }
     }
@@ -233,6 +250,8 @@ impl Step {
             end: self.end.map(Timestamp::from_nanoseconds),
             usage: self.usage.clone().map(WrittenUsage::into_usage),
             allowed_to_fail: self.allowed_to_fail,
+            limits: self.limits.iter().filter_map(WrittenLimit::limit).collect(),
+            filtered: self.filtered.as_deref().map(Into::into),
             trace: self.trace.as_ref().and_then(|trace| trace.parse().ok()),
         }
     }
@@ -266,6 +285,18 @@ impl WrittenFailure {
         ];
         let kind = known.into_iter().find(|kind| *kind as u8 == self.kind).unwrap_or(FailureKind::Internal);
         Failure { kind, message: self.message }
+    }
+}
+
+impl WrittenLimit {
+    fn of(limit: &AppliedLimit) -> Self {
+        Self { name: limit.name.to_string(), value: limit.value.to_string(), means: limit.means.to_string(), reached: limit.reached }
+    }
+
+    /// `None`: another version has more limits.
+    fn limit(&self) -> Option<AppliedLimit> {
+        let name = LimitName::named(&self.name)?;
+        Some(AppliedLimit { name, value: self.value.as_str().into(), means: self.means.as_str().into(), reached: self.reached })
     }
 }
 

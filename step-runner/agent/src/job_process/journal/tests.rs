@@ -18,6 +18,8 @@ fn headline(name: &str, parent: Option<u32>, status: Status) -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     }
 }

@@ -105,7 +105,8 @@ fn node_of(headline: &Headline) -> StepResult {
         allowed_to_fail: headline.allowed_to_fail,
         sensitive_outputs: Vec::new(),
         trace: headline.trace,
-        filtered: None,
+        limits: headline.limits.clone(),
+        filtered: headline.filtered.clone(),
     }
 }
 

@@ -41,6 +41,8 @@ fn compile() -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     }
 }

@@ -36,6 +36,8 @@ fn step(name: &str, parent: Option<u32>, what: Kind) -> Headline {
         end: None,
         usage: None,
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     }
 }

@@ -24,6 +24,8 @@ fn headline(status: Status) -> Headline {
             ..Usage::default()
         }),
         allowed_to_fail: false,
+        limits: Vec::new(),
+        filtered: None,
         trace: None,
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use std::sync::Arc;
 use step_model::document::raw;
+use step_model::limits::Limits;
 use step_model::reference::LocalReference;
 use step_model::request::{RunRequest, Variable};
 use step_payload::NotDone;
@@ -22,6 +23,7 @@ fn job(root: &PlannedDocument, is_wrapped: bool) -> Job {
             variables: vec![variable("TOKEN", false, true), variable("CERT", true, false), variable("CI_X", false, false)],
             steps: root.document.clone(),
             timeout: None,
+            limits: Default::default(),
             trace_parent: None,
             plan: None,
         },
@@ -54,7 +56,7 @@ fn a_plan_shows_what_would_run_and_no_values() {
         Target::Hole { seen: None },
     ];
     let root = planned(text, targets);
-    let plan = of(&job(&root, false), &root, &here()).to_string();
+    let plan = of(&job(&root, false), &root, &here(), Limits::default()).to_string();
     assert!(!plan.contains("a-value"), "{plan}");
     insta::assert_snapshot!(plan, @r"
     steps:
@@ -98,7 +100,7 @@ fn the_level_that_nobody_wrote_is_not_shown() {
     job.request.env.clear();
     job.not_done.clear();
     job.missing.clear();
-    insta::assert_snapshot!(of(&job, &root, &here()), @r"
+    insta::assert_snapshot!(of(&job, &root, &here(), Limits::default()), @r"
     steps:
       ./job: ./greet
         exec: echo hi
@@ -112,7 +114,7 @@ fn the_level_that_nobody_wrote_is_not_shown() {
 #[test]
 fn run_20_an_exec_is_described_by_its_command() {
     let root = planned("{}\n---\nexec: {command: [go, run, .]}\n", Vec::new());
-    assert!(of(&job(&root, false), &root, &here()).to_string().starts_with("steps:\n  exec: go run .\n"));
+    assert!(of(&job(&root, false), &root, &here(), Limits::default()).to_string().starts_with("steps:\n  exec: go run .\n"));
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn programs_get_the_plan_as_fields() {
     let text = "{}\n---\nrun:\n  - {name: first, func: ./compile}\n  - {name: again, func: ./compile}\n  - {name: far, func: \"${{ env.STEP }}\"}\n";
     let targets = vec![Target::Document(compile.clone()), Target::Hole { seen: Some(compile) }, Target::Hole { seen: None }];
     let root = planned(text, targets);
-    let plan = serde_json::to_value(of(&job(&root, false), &root, &here())).expect("it is plain data");
+    let plan = serde_json::to_value(of(&job(&root, false), &root, &here(), Limits::default())).expect("it is plain data");
     let steps = serde_json::json!([
         {"name": "first", "action": "./compile", "read": "now", "command": ["go", "build"]},
         {"name": "again", "action": "./compile", "read": "now_and_again", "command": ["go", "build"]},

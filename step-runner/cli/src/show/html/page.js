@@ -221,6 +221,7 @@
       el('h2', {}, el('span', {class: 't-' + step.look}, LOOKS[step.look][0] + ' '), step.name),
       el('p', {class: 'path'}, label(step) + (path(step) ? ' · ' + path(step) : '')),
       step.message ? el('p', {class: 'fault ' + step.look}, text(step.message)) : undefined,
+      step.filtered ? el('p', {class: 'path'}, text('filtered: ' + step.filtered)) : undefined,
       step.command ? [el('h3', {}, step.script ? 'Script' : 'Command'), el('pre', {}, text(step.command))] : [],
       part('Process', step.process),
       part('Outputs', Object.entries(step.outputs || {})),

@@ -12,6 +12,7 @@ use step_model::document::{
     ValueTemplate, When,
 };
 use step_model::expression::Template;
+use step_model::limits::{Cores, Limits};
 use step_model::plan::{HandedOver, Level, Places, Plan, PlannedDocument, Provenance, Target};
 use step_model::reference::{Digest, GitReference, LocalReference, OciReference, StepReference};
 use step_model::value::{Kind, MAXIMUM_DEPTH, Object, Value};
@@ -45,6 +46,7 @@ pub(super) fn plan(message: &agent::Handover) -> Read<Plan> {
             other => return impossible(format!("there is no level {other}")),
         },
         strict: message.strict,
+        limits: limits(message.limits.as_ref())?,
         handover: Some(HandedOver {
             inputs: named(&message.inputs)?.collect::<Read<Object>>()?,
             enclosing_env: environment(&message.enclosing_env)?,
@@ -210,6 +212,7 @@ fn invocation(message: &agent::Invocation, depth: usize) -> Read<Step> {
         Some(allowed) => AllowFailure::ExitCodes(allowed.exit_codes.clone()),
     };
     step.timeout = duration(message.timeout.as_ref())?;
+    step.limits = limits(message.limits.as_ref())?;
     step.inner = message.inner.as_ref().map(|inner| document(inner, depth + 1).map(Arc::new)).transpose()?;
     Ok(step)
 }
@@ -324,6 +327,24 @@ fn value_template(message: Option<&agent::Value>, depth: usize) -> Read<ValueTem
             )
         }
         _ => return impossible("a template is none"),
+    })
+}
+
+/// Zero is no limit.
+fn limits(message: Option<&agent::StepLimits>) -> Read<Limits> {
+    let Some(message) = message else { return Ok(Limits::default()) };
+    let given = |number: u64| Some(number).filter(|number| *number > 0);
+    let cpus = Some(message.millicores).filter(|thousandths| *thousandths > 0);
+    let cpus = cpus.map(|thousandths| Cores::of(f64::from(thousandths) / 1000.0));
+    if cpus == Some(None) {
+        return impossible("a limit of processor cores is less than a hundredth");
+    }
+    Ok(Limits {
+        cpus: cpus.flatten(),
+        memory: given(message.memory),
+        pids: given(message.pids),
+        disk: given(message.disk),
+        no_network: message.no_network,
     })
 }
 

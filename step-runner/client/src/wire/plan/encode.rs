@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Action, AllowFailure, Body, Dialect, Outputs, Step, StepDocument, ValueTemplate, When};
 use step_model::expression::Template;
+use step_model::limits::{Cores, Limits};
 use step_model::plan::{Level, Plan, PlannedDocument, Target};
 use step_model::reference::StepReference;
 use step_model::value::{Data, Kind, Value};
@@ -30,6 +31,7 @@ pub(super) fn handover(plan: &Plan) -> agent::Handover {
             Level::V0_44 => 44,
         },
         strict: plan.strict,
+        limits: limits(plan.limits),
     }
 }
 
@@ -159,7 +161,19 @@ fn invocation(step: &Step) -> agent::Invocation {
         },
         timeout: step.timeout.map(duration),
         inner: step.inner.as_deref().map(document),
+        limits: limits(step.limits),
     }
+}
+
+/// `None`: there are none.
+fn limits(limits: Limits) -> Option<agent::StepLimits> {
+    (!limits.is_empty()).then(|| agent::StepLimits {
+        millicores: limits.cpus.map_or(0, Cores::thousandths),
+        memory: limits.memory.unwrap_or_default(),
+        pids: limits.pids.unwrap_or_default(),
+        disk: limits.disk.unwrap_or_default(),
+        no_network: limits.no_network,
+    })
 }
 
 fn reference(reference: &StepReference) -> agent::Reference {

@@ -1,6 +1,6 @@
 //! A run request as a message, checked: nothing that could leave the job's directory, and a definition that can be read.
 
-use super::{Finding, Segment};
+use super::{Finding, Segment, limits};
 use crate::wire::{definition, plan};
 use ci_proto::step_runner::{JobStep, JobSteps, RunRequest as RunRequestMessage, job_step};
 use std::collections::BTreeMap;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, StepDocument, When, raw};
+use step_model::limits::Limits;
 use step_model::plan::Plan;
 use step_model::request::{RunRequest, Variable};
 use step_model::trace::{NotATraceContext, TraceContext};
@@ -41,6 +42,7 @@ impl Checker {
             self.error(&["id".into()], "unsafe-id", text);
         }
         self.refuse_what_cannot_be_done(message);
+        let limits = self.limits(message);
         let timeout = self.timeout(message);
         let trace_parent = self.trace_parent(message);
         self.environment(&message.env);
@@ -58,6 +60,7 @@ impl Checker {
             variables: job.variables.iter().map(variable).collect(),
             steps,
             timeout,
+            limits,
             trace_parent,
             plan,
         })
@@ -65,12 +68,17 @@ impl Checker {
 
     /// A request that asks for more than is done here must not run with less.
     fn refuse_what_cannot_be_done(&mut self, message: &RunRequestMessage) {
-        if message.limits.is_some() {
-            self.error(&["limits".into()], "limits", "the request carries limits, and limits cannot be applied here yet".into());
-        }
         if !message.policy.is_empty() {
             self.error(&["policy".into()], "policy", "the request carries a policy, and policies cannot be applied here yet".into());
         }
+    }
+
+    fn limits(&mut self, message: &RunRequestMessage) -> Limits {
+        let limits = message.limits.as_ref().map_or(Ok(Limits::default()), limits::of_message);
+        limits.unwrap_or_else(|fault| {
+            self.error(&["limits".into()], "bad-limits", fault);
+            Limits::default()
+        })
     }
 
     /// What was handed over. A plan that cannot be read is an error: to run nothing would look like success.
@@ -173,7 +181,12 @@ impl Checker {
         let mut steps = Vec::new();
         for (index, message) in job.steps.iter().enumerate() {
             match job_step(message, dialect) {
-                Ok(step) => steps.push(step),
+                Ok(step) => match message.limits.as_ref().map_or(Ok(Limits::default()), limits::of_message) {
+                    Ok(limits) => steps.push(Step { limits, ..step }),
+                    Err(fault) => {
+                        self.error(&["jobSteps".into(), "steps".into(), Segment::Index(index), "limits".into()], "bad-limits", fault);
+                    }
+                },
                 Err(faults) => {
                     let path = ["jobSteps".into(), "steps".into(), Segment::Index(index)];
                     faults.iter().for_each(|fault| self.error(&path, "bad-step", fault.to_string()));

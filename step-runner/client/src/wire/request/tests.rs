@@ -190,6 +190,7 @@ fn request(steps: StepDocument) -> RunRequest {
         ],
         steps: Arc::new(steps),
         timeout: Some(Duration::from_millis(1500)),
+        limits: step_model::limits::Limits::parse("cpu=0.5,memory=64MiB,network=none").expect("limits"),
         trace_parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".parse().ok(),
     }
 }
@@ -211,7 +212,7 @@ fn a_request_is_written_and_read_again() {
     let script = Step::new("a", Action::Script(Template::parse("echo ${{ work_dir }}", Dialect::Functions).unwrap()));
     let request = request(StepDocument::of_steps(Dialect::Functions, [script]));
     assert_round_trip(&request);
-    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"steps":"{}\n---\nrun:\n    - name: a\n      script: echo ${{ work_dir }}\n","timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#);
+    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"steps":"{}\n---\nrun:\n    - name: a\n      script: echo ${{ work_dir }}\n","timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","limits":{"cpus":0.5,"memory":"67108864","noNetwork":true}}"#);
 }
 
 #[test]
@@ -235,7 +236,7 @@ fn what_no_file_can_say_travels_beside_the_text() {
     let kept = |step: &Arc<Step>| (step.when, step.allow_failure.clone(), step.timeout, step.name.clone());
     assert_eq!(sequence.steps.iter().map(kept).collect::<Vec<_>>(), written.steps.iter().map(kept).collect::<Vec<_>>());
     assert_eq!(sequence.steps[0].action, written.steps[0].action);
-    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","jobSteps":{"steps":[{"step":{"name":"script","env":{"E":"v"}},"timeout":"60s","scriptLegacy":{"lines":["make","${{ kept"],"echo":true,"debugTrace":true,"jobStatus":true}},{"step":{"name":"after","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo done"}},"when":"always","allowFailure":{"exitCodes":[1,137]}},{"step":{"name":"any","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo"}},"when":"on_failure","allowFailure":{}}],"env":{"CI":"true"},"functionsDialect":true}}"#);
+    insta::assert_snapshot!(to_json(&request, Values::Named), @r#"{"id":"7","workDir":"/w","env":{"A":"b\n"},"job":{"variables":[{"key":"TOKEN","value":"[MASKED TOKEN]","masked":true},{"key":"KEY","value":"[MASKED KEY]","file":true},{"key":"PLAIN","value":"x"}]},"timeout":"1.5s","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","limits":{"cpus":0.5,"memory":"67108864","noNetwork":true},"jobSteps":{"steps":[{"step":{"name":"script","env":{"E":"v"}},"timeout":"60s","scriptLegacy":{"lines":["make","${{ kept"],"echo":true,"debugTrace":true,"jobStatus":true}},{"step":{"name":"after","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo done"}},"when":"always","allowFailure":{"exitCodes":[1,137]}},{"step":{"name":"any","step":{"protocol":"dist","path":["script"],"filename":"step.yml"},"inputs":{"script":"echo"}},"when":"on_failure","allowFailure":{}}],"env":{"CI":"true"},"functionsDialect":true}}"#);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Run requests as messages and as protobuf JSON.
 
+use super::limits;
 use crate::wire::definition;
 use crate::wire::print::messages::step as print_step;
 use crate::wire::print::{Field, Format, Printer};
 use ci_proto::step_runner::job_step::When as WhenMessage;
 use ci_proto::step_runner::{AllowFailure as AllowFailureMessage, Job, JobStep, JobSteps};
-use ci_proto::step_runner::{RunRequest as RunRequestMessage, ScriptLegacy as ScriptLegacyMessage, Variable as VariableMessage};
+use ci_proto::step_runner::{
+    Limits as LimitsMessage, RunRequest as RunRequestMessage, ScriptLegacy as ScriptLegacyMessage, Variable as VariableMessage,
+};
 use std::time::Duration;
 use step_model::document::{Action, AllowFailure, Body, Dialect, Step, StepDocument, When, write};
 use step_model::request::RunRequest;
@@ -52,6 +55,7 @@ pub fn to_message(request: &RunRequest, values: Values) -> RunRequestMessage {
         job: (!variables.is_empty() || !build_dir.is_empty()).then_some(Job { variables, build_dir }),
         steps: if job_steps.is_none() { write::to_yaml(&request.steps) } else { String::new() },
         timeout: request.timeout.map(duration),
+        limits: limits::message(request.limits),
         traceparent: request.trace_parent.map(|trace| trace.to_string()).unwrap_or_default(),
         job_steps,
         ..RunRequestMessage::default()
@@ -66,6 +70,7 @@ fn job_steps(document: &StepDocument) -> Option<JobSteps> {
             || step.when != When::default()
             || step.allow_failure != AllowFailure::default()
             || step.timeout.is_some()
+            || !step.limits.is_empty()
             || step.inner.is_some()
     };
     if !sequence.steps.iter().any(|step| is_beyond_text(step)) {
@@ -112,7 +117,15 @@ fn job_step(step: &Step, dialect: Dialect) -> JobStep {
         AllowFailure::ExitCodes(codes) => Some(AllowFailureMessage { exit_codes: codes.clone() }),
     };
     let inner = step.inner.as_deref().map(all_job_steps);
-    JobStep { step: Some(message), when: when.into(), allow_failure, timeout: step.timeout.map(duration), script_legacy, inner }
+    JobStep {
+        step: Some(message),
+        when: when.into(),
+        allow_failure,
+        timeout: step.timeout.map(duration),
+        script_legacy,
+        inner,
+        limits: limits::message(step.limits),
+    }
 }
 
 fn duration(duration: Duration) -> prost_types::Duration {
@@ -140,6 +153,7 @@ fn print(printer: &mut Printer<'_>, request: &RunRequestMessage) -> std::io::Res
         printer.duration(Field::of("timeout"), timeout)?;
     }
     printer.plain(Field::of("traceparent"), &request.traceparent)?;
+    print_limits(printer, request.limits.as_ref())?;
     let Some(job_steps) = &request.job_steps else { return Ok(()) };
     printer.message(Field::named("jobSteps", "job_steps"), &mut |printer| print_job_steps(printer, job_steps))
 }
@@ -171,8 +185,21 @@ fn print_job_step(printer: &mut Printer<'_>, step: &JobStep) -> std::io::Result<
             printer.boolean(Field::named("jobStatus", "job_status"), script.job_status)
         })?;
     }
+    print_limits(printer, step.limits.as_ref())?;
     match &step.inner {
         Some(inner) => printer.message(Field::of("inner"), &mut |printer| print_job_steps(printer, inner)),
         None => Ok(()),
     }
+}
+
+fn print_limits(printer: &mut Printer<'_>, limits: Option<&LimitsMessage>) -> std::io::Result<()> {
+    let Some(limits) = limits else { return Ok(()) };
+    let number = |number: i64| u64::try_from(number).unwrap_or_default();
+    printer.message(Field::of("limits"), &mut |printer| {
+        printer.number(Field::of("cpus"), limits.cpus)?;
+        printer.large_integer(Field::of("memory"), number(limits.memory))?;
+        printer.large_integer(Field::of("pids"), number(limits.pids))?;
+        printer.large_integer(Field::of("disk"), number(limits.disk))?;
+        printer.boolean(Field::named("noNetwork", "no_network"), limits.no_network)
+    })
 }

@@ -3,11 +3,15 @@
 use super::Redaction;
 use crate::wire::{definition, value};
 use ci_proto::step_runner::step_result::{ExecResult, Status as StatusMessage};
-use ci_proto::step_runner::{SpecDefinition, Step as StepMessage, StepResult as StepResultMessage, Usage as UsageMessage, failure};
+use ci_proto::step_runner::{
+    AppliedLimit as AppliedLimitMessage, SpecDefinition, Step as StepMessage, StepResult as StepResultMessage, Usage as UsageMessage,
+    failure,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use step_model::document::{Dialect, Outputs, StepDocument};
+use step_model::limits::AppliedLimit;
 use step_model::result::{FailureKind, ResultTree, Status, StepId, StepResult, Usage};
 use step_model::time::Timestamp;
 use step_model::value::Value;
@@ -50,6 +54,7 @@ pub fn message_of(node: &StepResult, dialect: Dialect, redaction: Option<&Redact
         commit: node.provenance.as_ref().map(|provenance| provenance.commit.to_string()).unwrap_or_default(),
         dirty: node.provenance.as_ref().is_some_and(|provenance| provenance.dirty),
         sensitive_outputs: node.sensitive_outputs.iter().map(ToString::to_string).collect(),
+        limits: node.limits.iter().map(limit).collect(),
         filtered: node.filtered.as_deref().unwrap_or_default().to_owned(),
         failure_message: node.failure.as_ref().map(|failure| failure.message.clone()).unwrap_or_default(),
         traceparent: node.trace.map(|trace| trace.to_string()).unwrap_or_default(),
@@ -151,6 +156,15 @@ fn failure_kind(kind: FailureKind) -> failure::Kind {
         FailureKind::Timeout => failure::Kind::Timeout,
         FailureKind::Internal => failure::Kind::Internal,
         FailureKind::Interrupted => failure::Kind::Interrupted,
+    }
+}
+
+fn limit(limit: &AppliedLimit) -> AppliedLimitMessage {
+    AppliedLimitMessage {
+        name: limit.name.to_string(),
+        value: limit.value.to_string(),
+        means: limit.means.to_string(),
+        reached: limit.reached,
     }
 }
 

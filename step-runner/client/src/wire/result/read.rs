@@ -4,12 +4,13 @@ use super::OwnedTree;
 use super::redaction::is_mark;
 use crate::wire::{definition, json, value};
 use ci_proto::step_runner::step_result::Status as StatusMessage;
-use ci_proto::step_runner::{StepResult as StepResultMessage, failure};
+use ci_proto::step_runner::{AppliedLimit as AppliedLimitMessage, StepResult as StepResultMessage, failure};
 use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor};
 use serde_json::Value as Json;
 use std::sync::Arc;
 use std::time::Duration;
 use step_model::document::Dialect;
+use step_model::limits::{AppliedLimit, LimitName};
 use step_model::plan::Provenance;
 use step_model::result::{ExecResult, Failure, FailureKind, Means, Status, StepId, StepResult, Traffic, Usage};
 use step_model::time::Timestamp;
@@ -123,6 +124,7 @@ pub fn node_of(message: StepResultMessage) -> StepResult {
         allowed_to_fail: message.failure_allowed,
         trace: message.traceparent.parse().ok(),
         sensitive_outputs: message.sensitive_outputs.iter().map(|name| name.as_str().into()).collect(),
+        limits: message.limits.iter().filter_map(limit).collect(),
         filtered: Some(message.filtered.as_str()).filter(|filtered| !filtered.is_empty()).map(Arc::from),
     }
 }
@@ -170,6 +172,12 @@ pub(crate) fn failure_kind(kind: failure::Kind) -> Option<FailureKind> {
 
 pub(crate) fn timestamp(message: &prost_types::Timestamp) -> Timestamp {
     Timestamp::from_nanoseconds(message.seconds.saturating_mul(1_000_000_000).saturating_add(message.nanos.into()))
+}
+
+/// `None`: another version has more limits.
+fn limit(message: &AppliedLimitMessage) -> Option<AppliedLimit> {
+    let name = LimitName::named(&message.name)?;
+    Some(AppliedLimit { name, value: message.value.as_str().into(), means: message.means.as_str().into(), reached: message.reached })
 }
 
 fn traffic(incoming: u64, outgoing: u64) -> Option<Traffic> {

@@ -40,6 +40,7 @@ fn env(entries: &[(&str, &str)]) -> BTreeMap<Arc<str>, Value> {
 
 fn node(name: &str, status: Status) -> StepResult {
     StepResult {
+        limits: Vec::new(),
         filtered: None,
         name: name.into(),
         step: None,

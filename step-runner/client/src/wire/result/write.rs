@@ -91,6 +91,12 @@ fn our_fields(printer: &mut Printer<'_>, result: &StepResult) -> io::Result<()> 
     printer.strings(Field::named("sensitiveOutputs", "sensitive_outputs"), &result.sensitive_outputs)?;
     printer.string(Field::named("failureMessage", "failure_message"), &result.failure_message)?;
     printer.plain(Field::of("traceparent"), &result.traceparent)?;
+    printer.messages(Field::of("limits"), &result.limits, &mut |printer, limit| {
+        printer.plain(Field::of("name"), &limit.name)?;
+        printer.plain(Field::of("value"), &limit.value)?;
+        printer.plain(Field::of("means"), &limit.means)?;
+        printer.boolean(Field::of("reached"), limit.reached)
+    })?;
     printer.boolean(Field::named("failureAllowed", "failure_allowed"), result.failure_allowed)?;
     printer.string(Field::of("filtered"), &result.filtered)
 }
