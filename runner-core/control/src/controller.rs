@@ -185,10 +185,14 @@ impl Controller {
             Fate::Disowned => Effect::Disown { job: id.clone() },
         };
         self.desk.tell(effect);
-        self.jobs.remove(id);
         self.unsaved.remove(id);
         self.desk.agenda.set(&Subject::Job(id.clone()), None);
-        self.remember(id);
+        // Nobody ran one that was given back: should it be offered again, it is taken.
+        let has_run = self.jobs.get(id).is_some_and(|job| job.record.accepted);
+        if has_run {
+            self.remember(id);
+        }
+        self.jobs.remove(id);
         if let Some(runner) = self.runners.get_mut(&id.runner) {
             runner.jobs -= 1;
         }
@@ -242,6 +246,14 @@ impl Controller {
 
     pub(crate) fn all_runners(&self) -> impl Iterator<Item = (&RunnerId, &Runner)> {
         self.runners.iter()
+    }
+
+    pub(crate) fn concurrent(&self) -> u32 {
+        self.settings.concurrent
+    }
+
+    pub(crate) fn polls(&self) -> u32 {
+        self.polls
     }
 
     /// Jobs and polls that count against `concurrent`.

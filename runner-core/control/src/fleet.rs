@@ -131,8 +131,27 @@ impl Fleet {
         instances.into_iter().for_each(|(name, instance)| self.put_in(name, instance, settings));
     }
 
+    /// # Panics
+    /// The sums or the indexes are not those of the instances.
+    pub fn check_counts(&self, settings: &Environments) {
+        let mut anew = Self::default();
+        for (name, instance) in &self.instances {
+            anew.index(name, instance, settings);
+        }
+        assert_eq!(self.counts, anew.counts, "sums follow the instances");
+        assert_eq!(self.free, anew.free, "those with a free place are known");
+        assert_eq!(self.removable, anew.removable, "those that nobody needs are known");
+        assert_eq!(self.by_job, anew.by_job, "those that were made for a job are known");
+        assert_eq!(self.unclaimed, anew.unclaimed, "those that were made for nobody are known");
+    }
+
     fn put_in(&mut self, name: InstanceName, instance: Instance, settings: &Environments) {
-        let share = Share::of(&instance, settings);
+        self.index(&name, &instance, settings);
+        self.instances.insert(name, instance);
+    }
+
+    fn index(&mut self, name: &InstanceName, instance: &Instance, settings: &Environments) {
+        let share = Share::of(instance, settings);
         self.counts.live += share.live;
         self.counts.free += share.free;
         self.counts.coming += share.coming;
@@ -153,7 +172,6 @@ impl Fleet {
             }
             None => {}
         }
-        self.instances.insert(name, instance);
     }
 
     fn take_out(&mut self, name: &InstanceName, settings: &Environments) -> Option<Instance> {

@@ -1,7 +1,7 @@
 //! One job, from its offer until nobody needs to know of it any more.
 
 use crate::attempt::Attempt;
-use crate::id::InstanceName;
+use crate::id::{EffectId, InstanceName};
 use crate::record::{Record, Stage, StopReason};
 use crate::report::Report;
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(crate) struct Job {
     pub lost_by: Option<Deadline>,
     /// Its environment is gone, and why.
     pub loss: Option<String>,
+    /// What was asked for before this cannot know whether the agent has it.
+    pub told_since: EffectId,
     /// For people.
     pub since: Timestamp,
     pub bytes: u64,
@@ -183,6 +185,7 @@ impl Job {
             stop: None,
             lost_by: None,
             loss: None,
+            told_since: EffectId(0),
             bytes: 0,
             trouble: None,
         }

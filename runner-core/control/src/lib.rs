@@ -18,6 +18,7 @@ mod fleet;
 mod health;
 pub mod history;
 pub mod id;
+pub mod invariants;
 mod job;
 pub mod record;
 pub mod report;
@@ -30,5 +31,7 @@ pub use controller::{Controller, Seed};
 pub use fleet::instance::Retired;
 pub use runner::HeldBack;
 
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod testing;

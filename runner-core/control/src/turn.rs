@@ -14,7 +14,7 @@ use crate::id::{InstanceId, InstanceName, JobId};
 use crate::job::{BEAT, BEAT_WINDOW, CLOSE_PATIENCE, REPORT_PATIENCE};
 use crate::job::{Ended, Job, Phase, ServerMind};
 use crate::record::StopReason;
-use crate::report::Report;
+use crate::report::{Outcome, OutcomeKind, Report};
 use crate::runner::Runner;
 use step_model::time::{Deadline, Now};
 
@@ -155,7 +155,11 @@ impl Turn<'_> {
 
     /// It has ended for this cause; what an agent may still hold is closed, and the server is told unless it wants to hear nothing.
     pub fn end(&mut self, cause: &Cause) {
-        let stop = self.job.stop.as_ref().map(|stop| stop.reason);
+        let mut stop = self.job.stop.as_ref().map(|stop| stop.reason);
+        if matches!(cause, Cause::Finished(Outcome::Failure { kind: OutcomeKind::Cancelled, .. })) {
+            // The process before this one asked for it.
+            stop = stop.or(self.job.record.stopping);
+        }
         let report = (stop != Some(StopReason::Aborted)).then(|| classify(cause, stop));
         self.end_with(report);
     }

@@ -79,7 +79,9 @@ impl Controller {
         if self.end_by.is_some_and(|deadline| deadline.has_passed(self.desk.now)) {
             return self.exit(if self.mode == Mode::Detaching { Exit::Detached } else { Exit::TimedOut });
         }
-        let is_quiet = self.polls == 0 && self.jobs.is_empty();
+        // Jobs of before that are not found yet are jobs too, as long as somebody waits for the end of jobs.
+        let is_searching = self.mode == Mode::Draining && self.runners.values().any(|runner| runner.is_recovering(self.desk.now));
+        let is_quiet = self.polls == 0 && self.jobs.is_empty() && !is_searching;
         match self.mode {
             Mode::Serving | Mode::Exited => {}
             // A poll that was withdrawn may still bring a job, which needs its record.
@@ -94,7 +96,7 @@ impl Controller {
     fn remove_environments(&mut self) {
         let mut is_over = true;
         for (id, runner) in self.runners.iter_mut().filter(|(_, runner)| runner.settings.environments.delete_on_shutdown) {
-            is_over &= runner.fleet.is_empty() && runner.fleet.requested == 0 && runner.fleet.asked_for.is_empty();
+            is_over &= runner.fleet.is_known && runner.fleet.is_empty() && runner.fleet.requested == 0 && runner.fleet.asked_for.is_empty();
             if runner.fleet.is_closing {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! What a provider says: believed over memory.
 
 use super::Controller;
+use crate::agenda::Subject;
 use crate::backoff::Backoff;
 use crate::desk::Desk;
 use crate::effect::Effect;
@@ -18,6 +19,7 @@ impl Controller {
             return;
         }
         self.desk.touch_runner(runner);
+        self.desk.touch(Subject::Process);
         let listed: BTreeMap<_, _> = match outcome {
             Ok(listed) => listed.into_iter().collect(),
             Err(reason) => {
@@ -70,9 +72,9 @@ impl Controller {
         if gone.connect.latest().is_some() {
             self.desk.tell(Effect::Disconnect { instance: instance.clone() });
         }
-        self.desk.agenda.set(&crate::agenda::Subject::Instance(instance.clone()), None);
+        self.desk.agenda.set(&Subject::Instance(instance.clone()), None);
         self.desk.touch_runner(&instance.runner);
-        self.desk.touch(crate::agenda::Subject::Process);
+        self.desk.touch(Subject::Process);
     }
 
     pub(super) fn on_increased(&mut self, id: EffectId, runner: &RunnerId, outcome: Result<Granted, Refusal>) {
@@ -117,9 +119,11 @@ impl Controller {
     /// The provider that is asked per job has answered.
     fn on_provided(&mut self, runner: &RunnerId, asked: EffectId, id: &JobId, outcome: Result<Granted, Refusal>) {
         let Some(known) = self.runners.get_mut(runner) else { return };
+        // A job that was given back and offered again may have asked twice.
+        let is_awaited = known.fleet.made_for(id).is_none();
         let is_wanted = self.jobs.get_mut(id).is_some_and(|job| {
             job.provide.take(asked);
-            matches!(job.phase, crate::job::Phase::Waiting)
+            is_awaited && matches!(job.phase, crate::job::Phase::Waiting)
         });
         match outcome {
             Ok(Granted::Instance(name)) => {
@@ -225,6 +229,9 @@ fn note_state(runner: &RunnerId, known: &mut Runner, name: &InstanceName, state:
         instance.is_listed = true;
         instance.patience = Some(Deadline::after(now, timeout));
     });
+    if known.fleet.is_closing {
+        known.fleet.change(name, environments, |instance| instance.retire(Retired::ShuttingDown));
+    }
     desk.touch_instance(&InstanceId::new(runner, name));
 }
 

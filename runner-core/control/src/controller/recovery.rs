@@ -1,6 +1,7 @@
 //! Jobs of before: found in the store, or with the agents that run them when the store is gone.
 
 use super::Controller;
+use super::ending::Mode;
 use crate::event::{Found, InstanceState};
 use crate::fleet::instance::Instance;
 use crate::id::{EffectId, InstanceId, InstanceName, JobId};
@@ -32,8 +33,8 @@ impl Controller {
         // The server has heard nothing for as long as nobody was here.
         job.beat.hurry();
         match job.record.stopping {
-            // Whoever stopped the process before has started this one: a job that still runs may go on.
-            Some(StopReason::Interrupted) | None => job.record.stopping = None,
+            // Whoever stopped the process before has started this one: a job that its end did not reach may go on.
+            Some(StopReason::Interrupted) | None => {}
             Some(reason) => job.stop(reason, now),
         }
         if matches!(job.phase, Phase::Waiting) {
@@ -84,6 +85,9 @@ impl Controller {
         job.record.accepted = true;
         job.ends_at = job.record.ends_by.map(|ends_by| deadline_at(ends_by, now));
         job.save.changed();
+        if self.mode == Mode::Stopping {
+            job.stop(StopReason::Interrupted, now);
+        }
         runner.jobs += 1;
         let id = found.job;
         self.jobs.insert(id.clone(), job);

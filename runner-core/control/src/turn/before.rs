@@ -110,6 +110,10 @@ impl Turn<'_> {
         if self.job.stop.as_ref().is_some_and(|stop| stop.reason == StopReason::Aborted) {
             return self.end(&Cause::Stopped);
         }
+        if self.is_up(instance) {
+            // What proved it was asked too early to say.
+            self.suspect(instance);
+        }
         self.wait_for_its_fate(instance);
     }
 
@@ -133,6 +137,7 @@ impl Turn<'_> {
     pub fn on_dispatched(&mut self, outcome: Result<(), DispatchFault>) {
         let Phase::Dispatching { instance } = &self.job.phase else { return };
         let instance = instance.clone();
+        self.job.told_since = self.desk.latest();
         match outcome {
             Ok(()) => self.has_begun(instance),
             Err(DispatchFault::Unreachable { reason }) => {

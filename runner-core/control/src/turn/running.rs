@@ -104,16 +104,13 @@ impl Turn<'_> {
             return;
         }
         match &self.job.phase {
-            Phase::Placed { is_uncertain: true, .. } if self.job.dispatch.latest().is_none_or(|dispatch| dispatch < asked) => {
+            Phase::Placed { is_uncertain: true, .. } if self.job.told_since < asked => {
                 self.job.lost_by = None;
                 self.job.enter(Phase::Placed { instance: instance.clone(), is_uncertain: false }, self.now());
                 self.job.dispatch.hurry();
             }
-            Phase::Running { .. } => {
-                let is_followed = self.job.follow.is_open();
-                if !is_followed && self.job.follow.latest().is_none_or(|follow| follow < asked) {
-                    self.end_lost("the agent does not know the job any more".to_owned());
-                }
+            Phase::Running { .. } if !self.job.follow.is_open() && self.job.told_since < asked => {
+                self.end_lost("the agent does not know the job any more".to_owned());
             }
             _ => {}
         }
