@@ -26,7 +26,7 @@ mod socket;
 pub use socket::SocketFault;
 
 use birth::Nursery;
-use connection::{Connection, StandardStreams};
+use connection::Connection;
 use registry::Registry;
 use serving::Serving;
 use socket::Tenure;
@@ -38,7 +38,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use step_model::plan::Level;
 use tokio::net::UnixListener;
-use tokio::sync::Notify;
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_stream::{Stream, StreamExt as _};
 
@@ -137,21 +136,22 @@ pub fn serve(settings: &Settings, ready: impl FnOnce()) -> Result<Option<ExitSta
             tokio::spawn(serving::reap_orphans());
         }
         discovery::take_up(&nursery, &registry).await;
-        let caller_left = Arc::new(Notify::new());
+        let callers = connection::Callers::default();
         let incoming: Incoming = match socket {
             Some(path) => {
                 let listener = UnixListener::from_std(socket::listen(path)?).map_err(system("listening"))?;
-                Box::pin(UnixListenerStream::new(listener).map(|caller| caller.map(Connection::Socket)))
+                let callers = callers.clone();
+                Box::pin(UnixListenerStream::new(listener).map(move |caller| Ok(Connection::over_socket(caller?, &callers))))
             }
             None => {
-                let streams = StandardStreams::take(Arc::clone(&caller_left)).map_err(system("serving on standard input and output"))?;
+                let one = Connection::over_standard_streams(&callers).map_err(system("serving on standard input and output"))?;
                 // A stream that ends would end the connection that came from it.
-                Box::pin(tokio_stream::once(Ok(Connection::Streams(streams))).chain(tokio_stream::pending()))
+                Box::pin(tokio_stream::once(Ok(one)).chain(tokio_stream::pending()))
             }
         };
         ready();
         nursery.prepare_spare();
-        let serving = Serving { nursery: Arc::clone(&nursery), registry, signals, socket, caller_left, command: &settings.command };
+        let serving = Serving { nursery: Arc::clone(&nursery), registry, signals, socket, callers, command: &settings.command };
         let served = serving.answer(incoming).await;
         nursery.dismiss_spare();
         served

@@ -221,9 +221,12 @@ impl Drop for Served {
             front.signal(Signal::TERM);
             if !std::thread::panicking() {
                 let mut front = front;
-                // Two at once would be one.
+                // A front waits a moment for those who are connected.
+                self.runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                // Two at once would be one. It may be gone by then.
                 front.wait_for("shutting down.");
-                front.signal(Signal::TERM);
+                let pid = i32::try_from(front.pid).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
+                let _gone = rustix::process::kill_process(pid, Signal::TERM);
                 front.finish();
             }
         }

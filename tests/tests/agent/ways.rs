@@ -7,21 +7,55 @@ use ci_tests::program;
 use ci_tests::workshop::{Ends, Workshop};
 use hyper_util::rt::TokioIo;
 use rustix::process::Signal;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::{Channel, Endpoint};
 
 /// A program whose standard input and output are one stream to a caller.
 struct Streams {
     runtime: tokio::runtime::Runtime,
     child: Child,
-    client: StepRunnerClient<Channel>,
+    /// `None`: it has said goodbye.
+    client: Option<StepRunnerClient<Channel>>,
+}
+
+/// A stream that ends only when its last handle is closed.
+struct Unended(tokio::net::UnixStream);
+
+impl AsyncRead for Unended {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Unended {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl Streams {
-    fn to(mut command: Command) -> Self {
+    fn to(command: Command) -> Self {
+        Self::to_and_beside(command).0
+    }
+
+    /// Also a second handle on our end of the stream.
+    fn to_and_beside(mut command: Command) -> (Self, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
+        let beside = ours.try_clone().unwrap();
         let output = theirs.try_clone().unwrap();
         let child = command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(output)).spawn().unwrap();
         drop(command);
@@ -31,19 +65,27 @@ impl Streams {
         let endpoint = Endpoint::from_static("http://localhost");
         let channel = runtime.block_on(endpoint.connect_with_connector(tower::service_fn(move |_| {
             let stream = ours.take().ok_or_else(|| std::io::Error::other("there is one stream"));
-            async move { stream.and_then(tokio::net::UnixStream::from_std).map(TokioIo::new) }
+            async move { stream.and_then(tokio::net::UnixStream::from_std).map(|stream| TokioIo::new(Unended(stream))) }
         })));
-        Self { runtime, child, client: StepRunnerClient::new(channel.unwrap()) }
+        (Self { runtime, child, client: Some(StepRunnerClient::new(channel.unwrap())) }, beside)
+    }
+
+    /// Ends the connection in the way of HTTP/2: the last word is a GOAWAY.
+    fn say_goodbye(&mut self) {
+        self.client = None;
+        while self.runtime.metrics().num_alive_tasks() > 0 {
+            self.runtime.block_on(tokio::task::yield_now());
+        }
     }
 
     fn run(&mut self, request: wire::RunRequest) {
-        self.runtime.block_on(self.client.run(request)).unwrap();
+        self.runtime.block_on(self.client.as_mut().unwrap().run(request)).unwrap();
     }
 
     fn log_until(&mut self, id: &str, text: &str) -> String {
         self.runtime.block_on(async {
             let follow = wire::FollowLogsRequest { id: id.into(), offset: 0 };
-            let mut stream = self.client.follow_logs(follow).await.unwrap().into_inner();
+            let mut stream = self.client.as_mut().unwrap().follow_logs(follow).await.unwrap().into_inner();
             let mut log = String::new();
             while !log.contains(text) {
                 let Some(piece) = stream.message().await.unwrap() else { break };
@@ -106,6 +148,18 @@ fn the_one_caller_of_standard_streams_takes_the_jobs_with_it() {
     assert!(streams.child.wait().unwrap().success());
     let is_alive = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z "));
     assert!(!is_alive, "process {pid} lives on");
+}
+
+/// A container that is attached keeps its streams open for as long as its client likes.
+#[test]
+fn the_one_caller_has_left_when_it_says_goodbye_although_its_stream_stays_open() {
+    let workshop = Workshop::new();
+    let (mut streams, stays_open) = Streams::to_and_beside(program(&["serve", "--stdio", "--log", "raw"], &workshop));
+    streams.run(script_job("1", "echo ready"));
+    streams.log_until("1", "ready");
+    streams.say_goodbye();
+    assert!(streams.child.wait().unwrap().success());
+    drop(stays_open);
 }
 
 #[test]

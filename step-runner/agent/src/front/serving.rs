@@ -1,7 +1,7 @@
 //! A front at work: answers calls until something ends it, and leaves in order.
 //!
 //! ```text
-//! serves --SIGTERM, SIGINT--> no new jobs, no new callers --last job has ended--> callers have a moment --> gone
+//! serves --SIGTERM, SIGINT--> no new jobs, no new callers --last job has ended--> callers have a moment to leave --> gone
 //!    |                               '--a second one--> the jobs are asked to end
 //!    |--SIGUSR2--> gone; the jobs go on
 //!    |--the one caller has left (--stdio)--> the jobs are killed --> gone
@@ -11,6 +11,7 @@
 use super::agent_service::AgentService;
 use super::birth::Nursery;
 use super::command::{self, Beside};
+use super::connection::Callers;
 use super::refusal;
 use super::registry::Registry;
 use super::service::Service;
@@ -24,7 +25,6 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use tokio::sync::Notify;
 use tonic::transport::Server;
 use tower::layer::util::{Identity, Stack};
 use tower::util::MapResponseLayer;
@@ -45,10 +45,9 @@ pub struct Serving<'a> {
     pub nursery: Arc<Nursery>,
     pub registry: Arc<Registry>,
     pub signals: Signals,
-    /// To be removed when nobody new may come.
+    /// To be removed when nobody new may come. `None`: there is one caller, on standard input and output, and never another.
     pub socket: Option<&'a Path>,
-    /// The one caller of standard input and output has left.
-    pub caller_left: Arc<Notify>,
+    pub callers: Callers,
     pub command: &'a [OsString],
 }
 
@@ -68,9 +67,8 @@ impl Serving<'_> {
         let is_leaving = Arc::new(AtomicBool::new(false));
         let service =
             Service { registry: Arc::clone(&self.registry), nursery: Arc::clone(&self.nursery), is_leaving: Arc::clone(&is_leaving) };
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = router(service).await.serve_with_incoming_shutdown(incoming, async { drop(stopped.await) });
-        let mut serving = std::pin::pin!(serving);
+        let callers = self.callers.clone();
+        let mut serving = std::pin::pin!(router(service).await.serve_with_incoming(incoming));
         let leave = tokio::select! {
             served = &mut serving => return Ok(served.map(|()| None)?),
             leave = self.until_leaving(&is_leaving) => leave?,
@@ -78,9 +76,14 @@ impl Serving<'_> {
         match leave {
             Leave::AtOnce => Ok(None),
             Leave::Politely => {
-                // Whoever has followed to the end may ask how it ended.
-                let _ = tokio::time::timeout(FAREWELL, &mut serving).await;
-                drop(stop);
+                // Whoever has followed to the end may ask how it ended. They are served until they leave.
+                let gone = async {
+                    tokio::select! {
+                        _ = &mut serving => {}
+                        () = callers.are_gone() => {}
+                    }
+                };
+                let _ = tokio::time::timeout(FAREWELL, gone).await;
                 Ok(None)
             }
             Leave::With(status) => Ok(Some(status)),
@@ -93,7 +96,7 @@ impl Serving<'_> {
         }
         let signal = tokio::select! {
             signal = self.signals.next() => signal,
-            () = self.caller_left.notified() => {
+            () = self.callers.are_gone(), if self.socket.is_none() => {
                 self.registry.ask_all(Ask::EndNow);
                 let _ = tokio::time::timeout(LAST_PATIENCE, self.registry.until_idle()).await;
                 return Ok(Leave::AtOnce);
