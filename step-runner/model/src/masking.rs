@@ -7,6 +7,7 @@
 //! to complete a secret that looks like a part of `[MASKED]`.
 
 mod automaton;
+mod filter;
 mod forms;
 mod long;
 mod stream;

@@ -5,10 +5,16 @@
 //!
 //! The search is of the standard kind, not leftmost-longest: its state then stands for the longest end of the text that begins a form,
 //! so what must be held back is the depth of the state, exactly. Overlapping occurrences are joined by the caller.
+//!
+//! In the start state nothing has begun, and a filter tells how far nothing will: the automaton is then not asked. So its states, and all that it
+//! finds, are the same as without.
 
+use super::filter::Filter;
 use aho_corasick::automaton::StateID;
+use aho_corasick::automaton::Automaton as Steps;
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa, nfa::contiguous};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A dense table is fastest (half a gigabyte a second) but grows by half a kilobyte per byte of a form; above this size the compact
@@ -26,6 +32,8 @@ pub(super) struct Automaton {
     /// Bytes of all forms.
     size: usize,
     search: Search,
+    /// `None`: it would rule out too little.
+    filter: Option<Filter>,
     start: StateID,
     /// How many bytes of a form each state stands for, sorted by state. The start is not in it.
     depths: Vec<(StateID, u32)>,
@@ -67,7 +75,8 @@ impl Automaton {
         };
         depths.sort_unstable();
         depths.dedup();
-        Self { forms, size, search, start, depths }
+        let filter = Filter::of(&forms);
+        Self { forms, size, search, filter, start, depths }
     }
 
     #[cfg(test)]
@@ -87,8 +96,24 @@ impl Automaton {
     /// Reads `bytes` and calls `hit` with the end (in `bytes`) and the length of the longest form that ends there.
     pub(super) fn scan(&self, state: &mut StateID, bytes: &[u8], hit: impl FnMut(usize, usize)) {
         match &self.search {
-            Search::Dense(dfa) => scan(dfa, state, bytes, hit),
-            Search::Compact(nfa) => scan(nfa, state, bytes, hit),
+            Search::Dense(dfa) => self.scan_with(dfa, state, bytes, hit),
+            Search::Compact(nfa) => self.scan_with(nfa, state, bytes, hit),
+        }
+    }
+
+    fn scan_with(&self, search: &impl Steps, state: &mut StateID, bytes: &[u8], mut hit: impl FnMut(usize, usize)) {
+        let Some(filter) = &self.filter else {
+            *state = scan(search, *state, bytes, 0..bytes.len(), None, &mut hit).1;
+            return;
+        };
+        let mut at = 0;
+        while at < bytes.len() {
+            let mut until = at;
+            if *state == self.start {
+                let skipped = filter.skip(bytes, at);
+                (at, until) = (skipped.begin, skipped.until);
+            }
+            (at, *state) = scan(search, *state, bytes, at..until, Some(self.start), &mut hit);
         }
     }
 }
@@ -122,7 +147,7 @@ fn dense_size(forms: &BTreeSet<Vec<u8>>) -> usize {
 }
 
 /// The start, and the depths of all other states: a form read from the start leads through the states of its own beginnings.
-fn depths(search: &impl aho_corasick::automaton::Automaton, forms: &BTreeSet<Vec<u8>>) -> (StateID, Vec<(StateID, u32)>) {
+fn depths(search: &impl Steps, forms: &BTreeSet<Vec<u8>>) -> (StateID, Vec<(StateID, u32)>) {
     let start = search.start_state(Anchored::No).expect("built for searches that are not anchored");
     let mut depths = Vec::new();
     for form in forms {
@@ -135,14 +160,26 @@ fn depths(search: &impl aho_corasick::automaton::Automaton, forms: &BTreeSet<Vec
     (start, depths)
 }
 
-fn scan(search: &impl aho_corasick::automaton::Automaton, state: &mut StateID, bytes: &[u8], mut hit: impl FnMut(usize, usize)) {
-    let mut current = *state;
-    for (at, byte) in bytes.iter().enumerate() {
-        current = search.next_state(Anchored::No, current, *byte);
-        if search.is_special(current) && search.is_match(current) {
-            let longest = (0..search.match_len(current)).map(|index| search.pattern_len(search.match_pattern(current, index))).max();
-            hit(at + 1, longest.unwrap_or(0));
+/// Reads the bytes of `range`, and those behind it until it is in state `rest`. Returns where it stopped, and in which state.
+fn scan(
+    search: &impl Steps,
+    mut state: StateID,
+    bytes: &[u8],
+    range: Range<usize>,
+    rest: Option<StateID>,
+    hit: &mut impl FnMut(usize, usize),
+) -> (usize, StateID) {
+    let mut at = range.start;
+    for byte in &bytes[range.start..] {
+        if at >= range.end && rest == Some(state) {
+            break;
+        }
+        state = search.next_state(Anchored::No, state, *byte);
+        at += 1;
+        if search.is_special(state) && search.is_match(state) {
+            let longest = (0..search.match_len(state)).map(|index| search.pattern_len(search.match_pattern(state, index))).max();
+            hit(at, longest.unwrap_or(0));
         }
     }
-    *state = current;
+    (at, state)
 }
