@@ -140,12 +140,12 @@ fn start() {
     }
     .print();
     let front = Front::new("raw");
-    // The spare job process comes a moment after the front: one job makes sure that it was there.
+    // The zygote comes a moment after the front: one job makes sure that it was there.
     runtime().block_on(async { to_end(&front.client(), job("warm", "true")).await });
     std::thread::sleep(Duration::from_millis(500));
     let resident: u64 = processes_of(front.child.id()).iter().map(|pid| kilobytes(*pid, "status", &["VmRSS:"])).sum();
     Figure {
-        name: "serve, idle with its spare job process: resident",
+        name: "serve, idle with its zygote: resident",
         value: format!("{:.1} MB", resident as f64 / 1024.0),
         floor: String::new(),
         ratio: None,
@@ -333,7 +333,7 @@ fn processes_of(front: u32) -> Vec<u32> {
     all
 }
 
-/// Job processes, whoever their parent is: the spare one and those that run a job of this front.
+/// Job processes, whoever their parent is: the zygote and those that run a job of this front.
 fn job_processes(front: u32) -> Vec<u32> {
     let image = std::fs::read_link(format!("/proc/{front}/exe")).expect("the front runs");
     let place = std::fs::read(format!("/proc/{front}/environ")).expect("the front runs");

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use step_agent::job_process::reserve::Reserve;
 use step_agent::job_process::spool::{Framing, Spool, SpoolSettings};
 use step_agent::job_process::{Settings, Streams};
 use step_model::masking::Secrets;
@@ -83,7 +82,7 @@ fn ours(megabytes: usize, framing: Framing, secrets: usize, word: &str) -> f64 {
     let streams = if framing == Framing::Stamped { Streams::Separate } else { Streams::Shared };
     let settings = Settings { secrets: known, streams, ..job::settings() };
     let spool = SpoolSettings { framing, limit: u64::MAX };
-    let spool = Spool::create(&place, spool, Reserve::default()).expect("the directory is new");
+    let spool = Spool::create(&place, &place, spool).expect("the directory is new");
     let start = Instant::now();
     drop(job::run(plan, settings, spool));
     start.elapsed().as_secs_f64()

@@ -34,8 +34,8 @@ pub enum ToJob {
 /// From a job process to each front that is connected.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromJob {
-    /// The job is written down and will run.
-    Accepted,
+    /// The job is written down and will run, in the process of this number.
+    Accepted { pid: u32 },
     /// The job does not run, and nothing of it is left but its directory.
     Refused(Refused),
     /// How far the log may be read.
@@ -114,7 +114,7 @@ impl ToJob {
 impl FromJob {
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Accepted => frame(65, &[]),
+            Self::Accepted { pid } => frame(65, &pid.to_le_bytes()),
             Self::Refused(refused) => json_frame(66, refused),
             Self::Log(extent) => {
                 let [a, b, c, d, e, f, g, h] = extent.bytes.to_le_bytes();
@@ -128,7 +128,7 @@ impl FromJob {
     fn decode(kind: u8, content: &Bytes) -> Option<Self> {
         let number = || content.first_chunk::<8>();
         Some(match kind {
-            65 => Self::Accepted,
+            65 => Self::Accepted { pid: content.first_chunk::<4>().map_or(0, |number| u32::from_le_bytes(*number)) },
             66 => Self::Refused(serde_json::from_slice(content).ok()?),
             67 => Self::Log(Extent { bytes: u64::from_le_bytes(*number()?), is_cut: content.get(8) == Some(&1) }),
             68 => Self::Running { start: i64::from_le_bytes(*number()?) },
@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(got, sent);
         }
         let told = [
-            FromJob::Accepted,
+            FromJob::Accepted { pid: 7 },
             FromJob::Log(Extent { bytes: 7, is_cut: true }),
             FromJob::Running { start: -1 },
             FromJob::Ended(Summary::default()),

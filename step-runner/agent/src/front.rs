@@ -150,10 +150,10 @@ pub fn serve(settings: &Settings, ready: impl FnOnce()) -> Result<Option<ExitSta
             }
         };
         ready();
-        nursery.prepare_spare();
+        nursery.prepare();
         let serving = Serving { nursery: Arc::clone(&nursery), registry, signals, socket, callers, command: &settings.command };
         let served = serving.answer(incoming).await;
-        nursery.dismiss_spare();
+        nursery.dismiss();
         served
     });
     runtime.shutdown_background();

@@ -12,8 +12,9 @@ mod marker;
 mod preparation;
 mod program_files;
 mod pump;
+mod random;
 pub mod remains;
-pub mod reserve;
+mod reserve;
 #[cfg(unix)]
 pub mod served;
 mod shell;

@@ -48,7 +48,7 @@ impl ServedDirectory {
         let aside = Self { path: aside(parent) };
         let private = |path: &Path| DirBuilder::new().mode(0o700).create(path);
         private(&aside.path)?;
-        let made = private(&aside.inner()).and_then(|()| private(&aside.files())).and_then(|()| {
+        let made = private(&aside.inner()).and_then(|()| {
             let lock = File::create_new(aside.inner().join(job_directory::LOCK))?;
             lock.try_lock()?;
             Ok(lock)
@@ -85,7 +85,7 @@ impl ServedDirectory {
         self.path.join("logs")
     }
 
-    /// Holds the output and export files of the steps.
+    /// Holds the output and export files of the steps. Made when the first step has some.
     pub fn files(&self) -> PathBuf {
         self.inner().join("files")
     }
@@ -133,7 +133,17 @@ impl ServedDirectory {
 
     /// Removes it with all that is in it, as far as that may be removed.
     pub fn remove(&self) {
-        job_directory::remove(&self.path);
+        if !self.remove_usual() {
+            job_directory::remove(&self.path);
+        }
+    }
+
+    /// Removes what most jobs leave, without a look at what there is. Tells whether nothing is left then.
+    pub fn remove_usual(&self) -> bool {
+        for name in ["logs", ".job/request", ".job/journal", ".job/output", ".job/lock"] {
+            let _ = std::fs::remove_file(self.path.join(name));
+        }
+        std::fs::remove_dir(self.inner()).and_then(|()| std::fs::remove_dir(&self.path)).is_ok()
     }
 }
 

@@ -13,6 +13,8 @@ pub mod confined;
 #[cfg(unix)]
 pub mod detached;
 #[cfg(target_os = "linux")]
+mod footprint;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod macos;

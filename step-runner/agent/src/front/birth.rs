@@ -1,4 +1,4 @@
-//! How a job comes to its process: a directory, a spare process or a new one, and one message with the lock.
+//! How a job comes to its process: a directory, a process forked from the zygote, and one message with the lock.
 
 use super::Settings;
 use super::registry::{Alive, Job, Phase, Registry};
@@ -14,7 +14,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use step_model::plan::Level;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -36,15 +36,32 @@ pub struct Nursery {
     pub keep_finished: Duration,
     /// Added to the environment of job processes.
     pub environment: Vec<(String, PathBuf)>,
-    /// A job process that has no job yet: most of its start is behind it.
-    spare: Mutex<Option<(Child, std::os::unix::net::UnixStream)>>,
-    /// Held by whoever starts the next spare.
-    making: Mutex<()>,
+    /// `None`: it has not been started, or has died.
+    zygote: Mutex<Option<Zygote>>,
+}
+
+/// A process of this program that waits, and from which each job process is forked: a fork costs a fifth of a start.
+#[derive(Debug)]
+struct Zygote {
+    process: Child,
+    asks: std::os::unix::net::UnixStream,
+}
+
+impl Zygote {
+    fn start(environment: &[(String, PathBuf)]) -> io::Result<Self> {
+        let (process, asks) = detached::start_own(&["job"], environment)?;
+        Ok(Self { process, asks })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
 }
 
 /// A job process that has its job.
 struct Newborn {
-    child: Child,
+    /// Zero: it has not said.
+    pid: u32,
     link: UnixStream,
     frames: Frames,
 }
@@ -60,41 +77,48 @@ impl Nursery {
             job_timeout: settings.job_timeout,
             keep_finished: settings.keep_finished,
             environment,
-            spare: Mutex::default(),
-            making: Mutex::default(),
+            zygote: Mutex::default(),
         }
     }
 
-    /// Starts a job process for the next job, unless there is one. Takes as long as a spawn, in which jobs go on being born.
-    pub fn prepare_spare(&self) {
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.spare.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-            return;
-        }
-        let fresh = match detached::start_own(&["job"], &self.environment) {
-            Ok(fresh) => Some(fresh),
-            // The next job tries by itself, and its caller is told. Whoever runs the front learns it before that.
-            Err(error) => {
-                eprintln!("step-runner: no process for the next job can be started: {}", system_error::text(&error));
-                None
+    /// Starts what job processes are forked from. Without it the first job tries by itself, and its caller is told.
+    pub fn prepare(&self) {
+        let started = Zygote::start(&self.environment);
+        // Whoever runs the front learns it before that.
+        let started = started.inspect_err(|error| {
+            eprintln!("step-runner: no process for the next job can be started: {}", system_error::text(error));
+        });
+        *self.zygote() = started.ok();
+    }
+
+    /// No process without a job is left behind.
+    pub fn dismiss(&self) {
+        *self.zygote() = None;
+    }
+
+    fn zygote(&self) -> MutexGuard<'_, Option<Zygote>> {
+        self.zygote.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The link to a new process.
+    fn process(&self) -> io::Result<std::os::unix::net::UnixStream> {
+        let mut zygote = self.zygote();
+        if let Some(living) = &mut *zygote {
+            match detached::fork_over(&living.asks) {
+                Ok(link) => return Ok(link),
+                Err(error) if !living.has_ended() => return Err(error),
+                Err(_) => {}
             }
-        };
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
-    }
-
-    /// No spare process is left behind.
-    pub fn dismiss_spare(&self) {
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn process(&self) -> io::Result<(Child, std::os::unix::net::UnixStream)> {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((mut child, link)) = spare
-            && matches!(child.try_wait(), Ok(None))
-        {
-            return Ok((child, link));
         }
-        detached::start_own(&["job"], &self.environment)
+        let fresh = Zygote::start(&self.environment)?;
+        let link = detached::fork_over(&fresh.asks)?;
+        *zygote = Some(fresh);
+        Ok(link)
+    }
+
+    /// Nobody will fork any more. Somebody has killed it, or the system has, for memory.
+    fn has_lost_its_zygote(&self) -> bool {
+        self.zygote().as_mut().is_none_or(Zygote::has_ended)
     }
 
     /// Hands the job over. Small until the request: nobody waits here.
@@ -111,24 +135,24 @@ impl Nursery {
         };
         let birth = ToJob::Birth(birth).encode();
         let request = ToJob::Request(request).encode();
-        let (mut child, link) = self.process()?;
-        if detached::send_with(&link, &birth, lock).is_err() {
-            // The spare has died since it was looked at.
-            let _ = child.kill();
-            let _ = child.wait();
-            let (fresh, link) = detached::start_own(&["job"], &self.environment)?;
-            detached::send_with(&link, &birth, lock)?;
-            return self.deliver_request(fresh, link, request).await;
-        }
-        self.deliver_request(child, link, request).await
-    }
-
-    async fn deliver_request(&self, child: Child, link: std::os::unix::net::UnixStream, request: Vec<u8>) -> io::Result<Newborn> {
+        let link = self.process()?;
+        detached::send_with(&link, &birth, lock)?;
         link.set_nonblocking(true)?;
         let mut link = UnixStream::from_std(link)?;
         // A process that refuses early may not read all of it; its answer says why.
         let _ = link.write_all(&request).await;
-        Ok(Newborn { child, link, frames: Frames::default() })
+        Ok(Newborn { pid: 0, link, frames: Frames::default() })
+    }
+
+    /// Hands the job over, and hears what its process answers.
+    async fn bear(&self, id: &str, directory: &ServedDirectory, lock: &File, request: Bytes) -> Result<Newborn, Refused> {
+        let mut newborn =
+            self.deliver(id, directory, lock, request).await.map_err(|error| machine("start a process for the job", &error))?;
+        match answer(&mut newborn).await.map_err(|error| machine("start the job: its process has died", &error))? {
+            FromJob::Refused(refused) => Err(refused),
+            FromJob::Accepted { pid } => Ok(Newborn { pid, ..newborn }),
+            _ => Ok(newborn),
+        }
     }
 }
 
@@ -141,14 +165,10 @@ pub async fn live(
     request: Bytes,
     alive: Alive,
 ) {
-    let born = be_born(&nursery, &job, request).await;
-    // Not before the answer, and not on this thread: a caller waits for the one, all others for the other.
-    let for_the_next = Arc::clone(&nursery);
-    tokio::task::spawn_blocking(move || for_the_next.prepare_spare());
-    match born {
+    match be_born(&nursery, &job, request).await {
         Ok(newborn) => {
-            job.pid.store(newborn.child.id(), Ordering::Relaxed);
-            link::listen(&nursery, &registry, job, newborn.link, newborn.frames, asked, Some(newborn.child), alive).await;
+            job.pid.store(newborn.pid, Ordering::Relaxed);
+            link::listen(&nursery, &registry, job, newborn.link, newborn.frames, asked, alive).await;
         }
         Err(refused) => {
             registry.forget(&job);
@@ -159,28 +179,20 @@ pub async fn live(
 
 /// The process has answered that the job will run. Of one that is refused nothing is left.
 async fn be_born(nursery: &Nursery, job: &Job, request: Bytes) -> Result<Newborn, Refused> {
-    let machine = |what: &str, error: &io::Error| Refused {
-        reason: "MACHINE".into(),
-        message: format!("could not {what}: {}", system_error::text(error)),
-        is_ours: true,
-    };
     let (directory, lock) = make_directory(nursery, &job.id).map_err(|error| machine("make the directory of the job", &error))?;
-    let born = async {
-        let mut newborn =
-            nursery.deliver(&job.id, &directory, &lock, request).await.map_err(|error| machine("start a process for the job", &error))?;
-        match answer(&mut newborn).await.map_err(|error| machine("start the job: its process has died", &error))? {
-            FromJob::Refused(refused) => {
-                link::reap(newborn.child);
-                Err(refused)
-            }
-            _ => Ok(newborn),
-        }
-    };
-    let born = born.await;
+    let mut born = nursery.bear(&job.id, &directory, &lock, request.clone()).await;
+    // Nothing of the job has begun: its process comes from another zygote.
+    if born.is_err() && nursery.has_lost_its_zygote() {
+        born = nursery.bear(&job.id, &directory, &lock, request).await;
+    }
     if born.is_err() {
         directory.remove();
     }
     born
+}
+
+fn machine(what: &str, error: &io::Error) -> Refused {
+    Refused { reason: "MACHINE".into(), message: format!("could not {what}: {}", system_error::text(error)), is_ours: true }
 }
 
 /// The directory and its lock. One that was never accepted makes room.
@@ -202,7 +214,7 @@ fn make_directory(nursery: &Nursery, id: &str) -> io::Result<(ServedDirectory, F
 async fn answer(newborn: &mut Newborn) -> io::Result<FromJob> {
     loop {
         let frame = newborn.frames.next_from_job().map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, fault))?;
-        if let Some(frame @ (FromJob::Accepted | FromJob::Refused(_))) = frame {
+        if let Some(frame @ (FromJob::Accepted { .. } | FromJob::Refused(_))) = frame {
             return Ok(frame);
         }
         if newborn.link.read_buf(&mut newborn.frames.bytes).await? == 0 {

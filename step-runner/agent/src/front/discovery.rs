@@ -5,17 +5,19 @@ use super::registry::{Job, News, Phase, Registry};
 use super::{ending, link};
 use crate::frame::Frames;
 use crate::job_process::journal;
+use crate::job_process::served::SOCKET;
 use crate::served_directory::{self, ServedDirectory};
 use crate::system::detached;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-/// A job process that has just been born, or is about to end, may not have its socket: looked for again so often, so far apart.
-const LOOKS: u32 = 1000;
-const PAUSE: Duration = Duration::from_millis(2);
+/// A job process makes its socket when its front has left, if it is not about to end: looked for again after these pauses, as long as it lives.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LAST_PAUSE: Duration = Duration::from_millis(100);
 /// How long a front waits at its start for what jobs that run have to tell. One that is stopped tells nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -77,7 +79,7 @@ fn interrupted(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, direc
 
 /// Returns what tells of the job: it changes once the job process has told how it stands.
 fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: ServedDirectory) -> watch::Receiver<News> {
-    let connected = detached::connect_in(&directory.inner(), "socket").and_then(UnixStream::from_std);
+    let connected = connect_now(&directory);
     let length = std::fs::metadata(directory.log()).map_or(0, |found| found.len());
     let (job, asked) = add(registry, id, directory.clone());
     job.news.send_modify(|news| {
@@ -92,7 +94,12 @@ fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: 
             Err(_) => connect(&directory).await,
         };
         match connected {
-            Ok(stream) => link::listen(&nursery, &registry, job, stream, Frames::default(), asked, None, alive).await,
+            Ok(stream) => {
+                // Of whoever made the socket.
+                let pid = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
+                job.pid.store(pid.unwrap_or(0), Ordering::Relaxed);
+                link::listen(&nursery, &registry, job, stream, Frames::default(), asked, alive).await;
+            }
             Err(_) => {
                 let summary = ending::interrupted(&job).await;
                 job.set_phase(Phase::Ended(summary));
@@ -105,18 +112,21 @@ fn alive(nursery: &Arc<Nursery>, registry: &Arc<Registry>, id: &str, directory: 
 }
 
 /// # Errors
-/// The job process has ended, or does not answer.
+/// The job process has ended.
 async fn connect(directory: &ServedDirectory) -> io::Result<UnixStream> {
-    for _ in 0..LOOKS {
-        tokio::time::sleep(PAUSE).await;
-        if let Ok(link) = detached::connect_in(&directory.inner(), "socket") {
-            return UnixStream::from_std(link);
+    let mut pause = FIRST_PAUSE;
+    while matches!(directory.abandoned(), Ok(None)) {
+        if let Ok(link) = connect_now(directory) {
+            return Ok(link);
         }
-        if !matches!(directory.abandoned(), Ok(None)) {
-            break;
-        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_PAUSE);
     }
     Err(io::ErrorKind::NotConnected.into())
+}
+
+fn connect_now(directory: &ServedDirectory) -> io::Result<UnixStream> {
+    detached::connect_in(&directory.inner(), SOCKET).and_then(UnixStream::from_std)
 }
 
 fn add(

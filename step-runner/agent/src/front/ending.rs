@@ -15,6 +15,8 @@ use std::time::{Duration, SystemTime};
 
 /// How long the process of a job that is closed may take to kill what runs. The original waits as long.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A log of as many bytes is removed in less than a tenth of a millisecond.
+const SMALL_LOG: u64 = 1 << 20;
 /// Between two looks whether a process that has let go of us is gone.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -98,7 +100,11 @@ pub async fn close(registry: &Registry, job: Arc<Job>) {
     }
     let directory = job.directory().clone();
     if is_aside.is_ok() {
-        let _ = tokio::task::spawn_blocking(move || directory.remove()).await;
+        // Another thread costs more than to remove a few small files.
+        let is_small = job.news.borrow().log.bytes <= SMALL_LOG;
+        if !(is_small && directory.remove_usual()) {
+            let _ = tokio::task::spawn_blocking(move || directory.remove()).await;
+        }
     }
 }
 

@@ -6,16 +6,13 @@ use super::registry::{Alive, Job, Phase, Registry};
 use crate::frame::{Frames, FromJob, ToJob};
 use crate::job_process::Ask;
 use crate::summary::Summary;
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 /// Listens until the job is over, and sees to its end.
-#[expect(clippy::too_many_arguments, reason = "called from two places, with what each of them has")]
 pub async fn listen(
     nursery: &Arc<Nursery>,
     registry: &Arc<Registry>,
@@ -23,16 +20,12 @@ pub async fn listen(
     link: UnixStream,
     frames: Frames,
     asked: mpsc::UnboundedReceiver<Ask>,
-    child: Option<Child>,
     alive: Alive,
 ) {
     if job.phase() == Phase::Born {
         job.set_phase(Phase::Accepted);
     }
     let summary = hear(&job, link, frames, asked).await;
-    if let Some(child) = child {
-        reap(child);
-    }
     let summary = match summary {
         Some(summary) => summary,
         None => ending::interrupted(&job).await,
@@ -51,7 +44,7 @@ async fn hear(job: &Job, mut link: UnixStream, mut frames: Frames, mut asked: mp
                 FromJob::Log(log) => job.news.send_modify(|news| news.log = log),
                 FromJob::Running { start } => job.set_phase(Phase::Running { start }),
                 FromJob::Ended(summary) => return Some(summary),
-                FromJob::Accepted | FromJob::Refused(_) => {}
+                FromJob::Accepted { .. } | FromJob::Refused(_) => {}
             }
         }
         tokio::select! {
@@ -61,18 +54,5 @@ async fn hear(job: &Job, mut link: UnixStream, mut frames: Frames, mut asked: mp
                 let _ = link.write_all(&ToJob::Ask(ask).encode()).await;
             }
         }
-    }
-}
-
-/// Waits for a process that is about to end, without anybody waiting for us.
-pub fn reap(mut child: Child) {
-    if matches!(child.try_wait(), Ok(None)) {
-        tokio::spawn(async move {
-            let mut pause = Duration::from_millis(1);
-            while matches!(child.try_wait(), Ok(None)) {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
-        });
     }
 }

@@ -11,6 +11,7 @@ use super::journal::{Journal, Outcome};
 use super::marker::{self, Marker};
 use super::program_files::ProgramFiles;
 use super::pump::{Message, Pump};
+use super::random;
 use super::step_files;
 use super::watch::{Urgency, Watch};
 use super::{Ask, Audience, Settings, Streams};
@@ -18,9 +19,7 @@ use crate::definitions::Loader;
 use crate::system::{self, Leftover, Spawner};
 use confinement::Confiner;
 use secrets::KnownSecrets;
-use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +44,7 @@ const UNKILLABLE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Host {
     places: Places,
+    has_files_dir: bool,
     /// Where steps leave commands that clean up behind them.
     cleanup: PathBuf,
     streams: Streams,
@@ -95,10 +95,11 @@ impl Host {
         let places = Places { work_dir: PathBuf::from(&*plan.places.work_dir), files_dir: PathBuf::from(&*plan.places.files_dir) };
         let cleanup = settings.journal.as_deref().unwrap_or(&places.files_dir).join("cleanup");
         // Nobody needs to know it until results can be replayed.
-        let mark_key = RandomState::new().hash_one(1).to_le_bytes();
+        let mark_key = random::number().to_le_bytes();
         let marker = Marker::new(std::env::var(marker::VARIABLE).ok().as_deref());
         let mut host = Self {
             places,
+            has_files_dir: false,
             cleanup,
             streams: settings.streams,
             keep_files: settings.keep_files,
@@ -133,7 +134,7 @@ impl Host {
     /// The outcome, where the effect has one and it is known at once.
     pub fn carry_out(&mut self, effect: Effect, run: &Run) -> Option<Event> {
         match effect {
-            Effect::PrepareFiles { step, files } => Some(match step_files::prepare(&files) {
+            Effect::PrepareFiles { step, files } => Some(match self.make_files_dir().and_then(|()| step_files::prepare(&files)) {
                 Ok(()) => Event::FilesPrepared { step },
                 Err(fault) => Event::FilesNotPrepared { step, fault },
             }),
@@ -184,6 +185,9 @@ impl Host {
     }
 
     fn spawn(&mut self, step: StepId, process: &Process) -> Result<(), SpawnFault> {
+        if process.files.is_some() || process.script.is_some() {
+            self.make_files_dir().map_err(|message| SpawnFault { kind: SpawnFaultKind::Machine, message })?;
+        }
         let program = process.program.as_deref().map(|program| ProgramFiles::write(program, &self.cleanup)).transpose()?;
         let with_files = program.as_ref().map(|program| program.told(process));
         let process = with_files.as_ref().unwrap_or(process);
@@ -195,6 +199,15 @@ impl Host {
         let watch = Watch::new(step, running, urgency.subscribe(), self.closing.subscribe(), self.pump.clone(), self.events.clone());
         self.live.insert(step, Live { urgency, number: watch.number(), script_file: command.script_file, _program: program });
         self.watches.start(watch.run());
+        Ok(())
+    }
+
+    /// Many jobs need none: to make it and to remove it costs as much as a tenth of a process.
+    fn make_files_dir(&mut self) -> Result<(), String> {
+        if !self.has_files_dir {
+            step_files::make_directory(&self.places.files_dir)?;
+            self.has_files_dir = true;
+        }
         Ok(())
     }
 

@@ -31,7 +31,7 @@ use content::{Content, Written};
 use record::{Begun, News, Record};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 use step_client::wire::result::Redaction;
 use step_engine::run::{Headline, ResultView};
@@ -79,18 +79,22 @@ impl Journal {
     /// # Errors
     /// It cannot be read or written.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        let file = match File::options().append(true).open(directory.join(FILE)) {
+        let mut file = match File::options().append(true).read(true).open(directory.join(FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(directory),
             file => file?,
         };
-        let bytes = std::fs::read(directory.join(FILE))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
         let mut whole = bytes.get(4..).unwrap_or_default();
         while let Some((_, after)) = next_record(whole) {
             whole = after;
         }
         let length = (bytes.len() - whole.len()) as u64;
-        file.set_len(length)?;
-        let mut journal = Self::at_the_end_of(file, length, Reserve::take(directory, "journal.reserve"));
+        if !whole.is_empty() {
+            file.set_len(length)?;
+        }
+        let reserve = Reserve::of(&file, directory, "journal.reserve");
+        let mut journal = Self::at_the_end_of(file, length, reserve);
         if bytes.len() < 4 {
             journal.file.set_len(0)?;
             journal.file.write_all(&FORMAT.to_le_bytes())?;
@@ -185,6 +189,8 @@ impl Journal {
 
     /// All of it or nothing: behind a part of a record no other would be found.
     fn write(&mut self) -> io::Result<()> {
+        // On a disk that is full the room ahead is what it was kept for.
+        let _ = self.reserve.keep_beyond(self.length + self.bytes.len() as u64);
         self.file.write_all(&self.bytes).inspect_err(|_| drop(self.file.set_len(self.length)))?;
         self.length += self.bytes.len() as u64;
         if self.bytes.capacity() > LARGE {

@@ -3,8 +3,7 @@
 //! `STEP_RUNNER_JOB` holds a random word for the job, behind those of the jobs in which it runs: what a job inside has started belongs to the one
 //! around it too. A process that clears its environment is not found so.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
+use super::random;
 
 /// The name of the variable.
 pub const VARIABLE: &str = "STEP_RUNNER_JOB";
@@ -21,9 +20,8 @@ pub struct Marker {
 impl Marker {
     /// For a job that runs inside those that are `inherited`.
     pub fn new(inherited: Option<&str>) -> Self {
-        // Two keys that the system made: nobody has the same word by accident.
-        let random = RandomState::new();
-        let own = format!("{:016x}{:016x}", random.hash_one(0), RandomState::new().hash_one(1));
+        // Nobody has the same word by accident.
+        let own = format!("{:016x}{:016x}", random::number(), random::number());
         let value = match inherited.filter(|inherited| !inherited.is_empty()) {
             Some(inherited) => format!("{inherited}:{own}"),
             None => own.clone(),

@@ -1,14 +1,17 @@
 //! The job process of a front: is born over its standard input, runs one job, and is gone.
 //!
 //! ```text
-//! detached --birth, request--> refused: answers, ends
-//!                         '--> accepted: written down, answered --> runs --> tells of the end, and is gone
+//! zygote --forks--> birth, request --> refused: answers, ends
+//!                                 '--> accepted: written down, answered --> runs --> tells of the end, and is gone
 //! ```
+//!
+//! The zygote is this program, started once by its front and asleep. What it does before it forks is done for all jobs: nothing random, no thread,
+//! and nothing that belongs to one of them.
 
 use super::fronts::{self, Told};
 use super::journal::{Closed, Journal, Outcome};
 use super::preparation::{self, Prepared};
-use super::reserve::Reserve;
+use super::random;
 use super::spool::{Extent, Framing, Spool, SpoolSettings};
 use super::watched::Watched;
 use super::{Ask, Audience as _, Ended, Settings, Streams};
@@ -20,9 +23,7 @@ use crate::system_error;
 use bytes::Bytes;
 use ci_proto::step_runner::RunRequest as RunRequestMessage;
 use prost::Message as _;
-use std::collections::hash_map::RandomState;
 use std::fs::File;
-use std::hash::BuildHasher as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -42,6 +43,8 @@ use tokio::task::JoinSet;
 
 /// How long a front that does not listen may keep an ended job process waiting. It reads the end from the journal then.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// The name of the socket for later fronts.
+pub(crate) const SOCKET: &str = "socket";
 /// How often a job looks whether its directory is still there.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -57,22 +60,30 @@ struct Arrival {
 /// # Errors
 /// This process was started by somebody else, or cannot work at all. Nobody is told of it in another way.
 pub fn main(builtins: &Builtins) -> io::Result<()> {
-    let link = detached::detach()?;
-    // Made before anybody asks: a spare process has the time.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let asks = detached::detach()?;
+    let Some(link) = detached::fork_for_each(asks, not_forked)? else { return Ok(()) };
     let Some(arrival) = arrival(&link)? else { return Ok(()) };
     let directory = ServedDirectory::at(arrival.birth.directory.clone());
     detached::redirect_output(&directory.output())?;
     let accepted = accept(&arrival, &directory, builtins);
-    let answer = accepted.as_ref().map_or_else(|refused| FromJob::Refused(refused.clone()), |_| FromJob::Accepted);
+    let pid = std::process::id();
+    let answer = accepted.as_ref().map_or_else(|refused| FromJob::Refused(refused.clone()), |_| FromJob::Accepted { pid });
     // A front that has died meanwhile does not hear it, but the next one finds what was accepted.
     let _ = (&link).write_all(&answer.encode());
     let Ok((prepared, log)) = accepted else { return Ok(()) };
     link.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(live(link, arrival, prepared, log, &directory));
     // To take the runtime down bit by bit takes time, and somebody waits for the lock.
     std::mem::forget(runtime);
     Ok(())
+}
+
+/// The zygote answers for a process that there is not.
+fn not_forked(link: UnixStream, error: io::Error) {
+    let message = format!("could not start a process for the job: {}", system_error::text(&error));
+    let refused = Refused { reason: "MACHINE".into(), message, is_ours: true };
+    let _ = (&link).write_all(&FromJob::Refused(refused).encode());
 }
 
 /// `None`: the front has left without a job for us.
@@ -135,7 +146,7 @@ fn accept(arrival: &Arrival, directory: &ServedDirectory, builtins: &Builtins) -
     let framing = if arrival.birth.stamped { Framing::Stamped } else { Framing::Raw };
     let mut settings = SpoolSettings { framing, ..SpoolSettings::default() };
     settings.limit = arrival.birth.log_limit.unwrap_or(settings.limit);
-    let log = Spool::create(directory.path(), settings, Reserve::take(&directory.inner(), "logs.reserve"));
+    let log = Spool::create(directory.path(), &directory.inner(), settings);
     let log = log.map_err(|error| machine("make the log", &error))?;
     let journal = Journal::create(&directory.inner()).and_then(|mut journal| journal.accepted());
     journal.map_err(|error| machine("make the journal", &error))?;
@@ -152,9 +163,8 @@ async fn live(link: UnixStream, arrival: Arrival, prepared: Prepared, log: Spool
     if let Ok(link) = tokio::net::UnixStream::from_std(link) {
         talks.spawn(fronts::talk(link, told.subscribe(), extent.clone(), asks.clone()));
     }
-    let listener = detached::listen_in(&directory.inner(), "socket").and_then(tokio::net::UnixListener::from_std);
-    let listener = listener.inspect_err(|error| eprintln!("no later front will find this job: {error}")).ok();
-
+    // For later fronts: there is none while the first one is there.
+    let mut listener = None;
     let variable_files = prepared.variable_files.clone();
     let mut job = std::pin::pin!(run(&arrival.birth, prepared, log, asked, directory));
     let mut look = tokio::time::interval(LOOK);
@@ -164,15 +174,23 @@ async fn live(link: UnixStream, arrival: Arrival, prepared: Prepared, log: Spool
             biased;
             summary = &mut job => break summary,
             Some(front) = next_front(listener.as_ref()) => drop(talks.spawn(fronts::talk(front, told.subscribe(), extent.clone(), asks.clone()))),
+            Some(_front_has_left) = talks.join_next(), if !talks.is_empty() => {}
             _ = look.tick() => {
                 if arrival.lock.metadata().is_ok_and(|lock| lock.nlink() == 0) {
                     let _ = asks.send(Ask::End);
                 }
             }
         }
-        while talks.try_join_next().is_some() {}
+        // Where it cannot be made it is tried again, with the next look.
+        if talks.is_empty() && listener.is_none() {
+            let made = detached::listen_in(&directory.inner(), SOCKET).and_then(tokio::net::UnixListener::from_std);
+            listener = made.inspect_err(|error| eprintln!("no later front finds this job yet: {error}")).ok();
+        }
     };
     remove_files(&variable_files, directory);
+    if listener.is_some() {
+        let _ = std::fs::remove_file(directory.inner().join(SOCKET));
+    }
     told.send_modify(|told| told.ended = Some(summary));
     let _ = tokio::time::timeout(FAREWELL, async { while talks.join_next().await.is_some() {} }).await;
 }
@@ -190,7 +208,6 @@ fn remove_files(variables: &[PathBuf], directory: &ServedDirectory) {
         let _ = std::fs::remove_file(file);
     }
     let _ = std::fs::remove_dir_all(directory.files());
-    let _ = std::fs::remove_file(directory.inner().join("socket"));
 }
 
 async fn run(
@@ -227,7 +244,7 @@ async fn carry_out(
     directory: &ServedDirectory,
 ) -> Summary {
     let settings = Settings {
-        seed: Seed(RandomState::new().hash_one(0)),
+        seed: Seed(random::number()),
         secrets: secrets.clone(),
         streams: if birth.stamped { Streams::Separate } else { Streams::Shared },
         journal: Some(directory.inner()),

@@ -71,16 +71,18 @@ pub struct Spool<F = File> {
 }
 
 impl Spool {
-    /// Begins the log of the job whose directory this is (0600). `reserve` is given back to the disk when that is full, so that there is
-    /// room for a marker.
+    /// Begins the log of the job whose directory this is (0600). It keeps room for a marker on a disk that becomes full; `inner` holds that room
+    /// when the log is long.
     /// # Errors
     /// There is a log already, or none can be made.
-    pub fn create(directory: &Path, settings: SpoolSettings, reserve: Reserve) -> io::Result<Self> {
+    pub fn create(directory: &Path, inner: &Path, settings: SpoolSettings) -> io::Result<Self> {
         let mut options = File::options();
         options.append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Self::over(options.open(directory.join(FILE))?, settings, reserve))
+        let file = options.open(directory.join(FILE))?;
+        let reserve = Reserve::of(&file, inner, "logs.reserve");
+        Ok(Self::over(file, settings, reserve))
     }
 }
 
@@ -123,7 +125,8 @@ impl<F: Append> Spool<F> {
 
     fn append(&mut self, bytes: &[u8]) {
         let Some(file) = self.file.as_mut().filter(|_| !bytes.is_empty()) else { return };
-        match file.append(bytes, self.framer.framing()) {
+        let kept = self.reserve.keep_beyond(file.length() + bytes.len() as u64);
+        match kept.and_then(|()| file.append(bytes, self.framer.framing())) {
             Ok(()) => self.tell(false),
             Err(error) => {
                 self.reserve.release();

@@ -13,6 +13,21 @@ use step_engine::event::FileContent;
 /// What one file may hold. Ten times the largest output that is promised to work; it is read into memory.
 pub const LIMIT: u64 = 64 * 1024 * 1024;
 
+/// Makes the private directory in which the files of steps are, if it is not there.
+/// # Errors
+/// Why it cannot be made.
+pub fn make_directory(path: &Path) -> Result<(), String> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(format!("creating directory for step files: {}", system_error::text(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Creates both files, or neither.
 /// # Errors
 /// Which file, and why.

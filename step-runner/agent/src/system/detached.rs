@@ -1,4 +1,9 @@
-//! Unix: a process of our own that owes nothing to the one that started it, and the pair of sockets between the two.
+//! Unix: processes of our own that owe nothing to the one that started them, and the pairs of sockets between.
+//!
+//! ```text
+//! front --starts, once--> zygote --forks, for each link that it is given--> job process
+//!   '---------------------------- link ---------------------------------------'
+//! ```
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, IoSlice, IoSliceMut};
@@ -56,6 +61,68 @@ pub fn detach() -> io::Result<UnixStream> {
     let _ = rustix::process::setsid();
     keep_memory_private();
     Ok(UnixStream::from(link))
+}
+
+/// The far end of [`fork_over`], called by a process of one thread that [`start_own`] has made. Returns in each process that it forks, with the link of
+/// that; and in this one, with `None`, when nobody can ask any more. `not_forked` is told of a link for which there is no process to be had.
+/// # Errors
+/// As recvmsg(2).
+pub fn fork_for_each(asks: UnixStream, not_forked: impl Fn(UnixStream, io::Error)) -> io::Result<Option<UnixStream>> {
+    debug_assert_eq!(std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count), 1, "a process of one thread");
+    children_are_reaped_by_the_system(true);
+    #[cfg(target_os = "linux")]
+    {
+        super::footprint::share_one_heap();
+        super::footprint::let_go_of_code();
+    }
+    loop {
+        let mut byte = [0];
+        let (read, link) = receive_with(&asks, &mut byte)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let Some(link) = link.map(UnixStream::from) else { continue };
+        match fork() {
+            Ok(Side::Child) => {
+                children_are_reaped_by_the_system(false);
+                let _ = rustix::process::setsid();
+                return Ok(Some(link));
+            }
+            Ok(Side::Parent) => {}
+            Err(error) => not_forked(link, error),
+        }
+    }
+}
+
+/// Has a process forked at the other end of `asks`. Returns the near end of its link.
+/// # Errors
+/// There are no sockets to be had, or nobody is at the other end.
+pub fn fork_over(asks: &UnixStream) -> io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    send_with(asks, &[0], &theirs)?;
+    Ok(ours)
+}
+
+enum Side {
+    Parent,
+    Child,
+}
+
+#[expect(unsafe_code, reason = "rustix has no fork: it is sound only in a process of one thread")]
+fn fork() -> io::Result<Side> {
+    // SAFETY: no other thread is there that could hold a lock or be in the middle of something.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Side::Child),
+        _ => Ok(Side::Parent),
+    }
+}
+
+/// Whether the outcome of a child is kept until somebody asks for it. Who forgets its children must not wait for them.
+#[expect(unsafe_code, reason = "no safe way to set what a signal does by default")]
+fn children_are_reaped_by_the_system(are: bool) {
+    // SAFETY: neither meaning runs code of ours.
+    unsafe { libc::signal(libc::SIGCHLD, if are { libc::SIG_IGN } else { libc::SIG_DFL }) };
 }
 
 /// No core file and no reading of our memory, which holds secrets: neither by the steps of a job nor by other processes of the user. What we

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use step_agent::job_process::journal::{self, Closed, Follower, Journal};
 use step_agent::job_process::remains::Remains;
-use step_agent::job_process::reserve::Reserve;
 use step_agent::job_process::spool::{Framing, Spool, SpoolSettings};
 use step_agent::job_process::{self, Streams};
 use step_client::wire::result::{Format, OwnedTree, Writing, read, read_message, write};
@@ -285,7 +284,7 @@ fn on_a_disk_that_is_full_a_log_ends_with_one_marker_and_the_job_goes_on() {
         let directory = disk.0.path().join(format!("{framing:?}"));
         std::fs::create_dir(&directory).unwrap();
         let spool = SpoolSettings { framing, ..SpoolSettings::default() };
-        let spool = Spool::create(&directory, spool, Reserve::take(&directory, "logs.reserve")).unwrap();
+        let spool = Spool::create(&directory, &directory, spool).unwrap();
         let extent = spool.extent();
         let mut job = Job::script("yes a line of the log | head -c 3000000; echo done >done");
         job.settings.journal = Some(directory.clone());

@@ -10,8 +10,8 @@
 //! finds, are the same as without.
 
 use super::filter::Filter;
-use aho_corasick::automaton::StateID;
 use aho_corasick::automaton::Automaton as Steps;
+use aho_corasick::automaton::StateID;
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa, nfa::contiguous};
 use std::collections::BTreeSet;
 use std::ops::Range;

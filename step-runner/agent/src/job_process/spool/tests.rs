@@ -130,7 +130,7 @@ fn what_was_told_of_never_goes() {
 #[test]
 fn the_file_is_private_and_is_made_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut spool = Spool::create(directory.path(), SpoolSettings::default(), Reserve::default()).unwrap();
+    let mut spool = Spool::create(directory.path(), directory.path(), SpoolSettings::default()).unwrap();
     let _ = spool.output(StepId(1), Stream::Output, b"a\nb");
     assert!(spool.holds_back());
     spool.quiet();
@@ -143,5 +143,5 @@ fn the_file_is_private_and_is_made_once() {
     assert_eq!(length, 32 * 3 + "a\nb\nRunning step \"x\"\n".len() as u64);
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
-    assert!(Spool::create(directory.path(), SpoolSettings::default(), Reserve::default()).is_err());
+    assert!(Spool::create(directory.path(), directory.path(), SpoolSettings::default()).is_err());
 }
