@@ -2,7 +2,7 @@
 
 use crate::checked::{Checked, Given, Value};
 use crate::gather::{Fate, Gather};
-use crate::secret::{Opaque, Secret};
+use crate::secret::{self, Opaque, Secret};
 use crate::tables::{FEATURE_FLAGS, GLOBAL, Key, Kind, Standing, Table};
 use crate::{raw, scalar};
 use std::collections::BTreeMap;
@@ -70,7 +70,8 @@ fn known_key(entry: &raw::Entry, key: &'static Key, raw: &raw::Table, checked: &
         let message = format!("`{written}` is taken as `{}`", key.name);
         gather.note("letter-case", message, Some(entry.key.span.clone()), format!("write `{}`", key.name));
     }
-    if !key.kind.is_secret() && !matches!(key.kind, Kind::Table(_) | Kind::Tables(_)) {
+    let is_table = matches!(key.kind, Kind::Table(_) | Kind::Tables(_) | Kind::Map | Kind::Flags);
+    if !key.kind.is_secret() && !is_table && may_be_shown(&entry.value.value, key.kind) {
         gather.shown.push(entry.value.span.clone());
     }
     let inside = at.inside(key.name);
@@ -83,6 +84,16 @@ fn known_key(entry: &raw::Entry, key: &'static Key, raw: &raw::Table, checked: &
     if let Some(value) = value(&entry.value, key, &inside, gather) {
         let given = Given { value, key_span: entry.key.span.clone(), span: entry.value.span.clone() };
         checked.given.insert(key.name, given);
+    }
+}
+
+/// Whether a value of a key that holds no secret can be quoted. A table in the place of another value may hold anything.
+fn may_be_shown(value: &raw::Value, kind: Kind) -> bool {
+    match value {
+        raw::Value::Text(text) => !secret::names_an_account(text, kind),
+        raw::Value::List(items) => items.iter().all(|item| may_be_shown(&item.value, kind)),
+        raw::Value::Table(_) => false,
+        _ => true,
     }
 }
 
@@ -99,6 +110,9 @@ fn say_standing(written: &str, standing: Standing, span: Range<usize>, gather: &
 
 fn unknown_key(entry: &raw::Entry, table: &'static Table, at: &At, gather: &mut Gather<'_>) {
     let name = &entry.key.value;
+    if gather.is_half_a_value(&entry.key.span) {
+        return;
+    }
     gather.find(at.inside(name).path, entry.key.span.clone(), Fate::Unknown);
     let message = format!("unknown key `{name}` in {} is ignored", at.place(table));
     let near = nearest(name, table.keys.iter().map(|key| key.name));
@@ -168,7 +182,7 @@ fn map(found: &raw::Table, key: &'static Key, at: &At, gather: &mut Gather<'_>) 
             gather.refuse("wrong-type", message, Some(entry.value.span.clone()), "put it into quotes");
             continue;
         };
-        if !key.kind.is_secret() {
+        if !key.kind.is_secret() && may_be_shown(&entry.value.value, key.kind) {
             gather.shown.push(entry.value.span.clone());
         }
         map.insert(entry.key.value.clone(), text.clone());

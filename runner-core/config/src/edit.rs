@@ -17,7 +17,7 @@ use step_model::time::Timestamp;
 pub enum EditFault {
     #[error("the file breaks the grammar of TOML: {0}")]
     Grammar(String),
-    #[error("the file has no entry of `[[runners]]` for `{0}` any more")]
+    #[error("the file has no entry of `[[runners]]` for {0} any more")]
     NoEntry(String),
     #[error("the runners are written as `runners = [...]`, which is not changed here: write them as `[[runners]]`")]
     Inline,
@@ -123,7 +123,7 @@ pub fn with_token(text: &str, runner: &Runner, token: &NewToken, variables: &BTr
     let index = index_of(text, runner, variables)?;
     let entry = blocks::entry(&root, index).ok_or(EditFault::Inline)?;
     let find = |name: &str| entry.entries.iter().find(|entry| entry.key.value.eq_ignore_ascii_case(name));
-    let old = find("token").ok_or_else(|| EditFault::NoEntry(runner.shown_name()))?;
+    let old = find("token").ok_or_else(|| EditFault::NoEntry(runner.phrase()))?;
     let is_inline = !blocks::is_first_of_its_line(text, old.key.span.start);
     let mut pieces: Vec<(Range<usize>, String)> = vec![(old.value.span.clone(), quoted(token.token.expose()))];
     let mut behind = String::new();
@@ -168,7 +168,7 @@ fn index_of(text: &str, runner: &Runner, variables: &BTreeMap<String, String>) -
     let is_same = |entry: &&&Runner| entry.url == runner.url && entry.token == runner.token;
     let mut same = entries.iter().filter(is_same);
     let found = same.clone().find(|entry| entry.index == runner.index).or_else(|| same.next());
-    found.map(|entry| entry.index).ok_or_else(|| EditFault::NoEntry(runner.shown_name()))
+    found.map(|entry| entry.index).ok_or_else(|| EditFault::NoEntry(runner.phrase()))
 }
 
 /// How the lines of the text end: as its first one does.

@@ -60,6 +60,11 @@ impl<'a> Gather<'a> {
         checked
     }
 
+    /// Whether a key in quotes may be what is left of a value, a password say: where the grammar is broken, keys begin anywhere.
+    pub fn is_half_a_value(&self, key: &Range<usize>) -> bool {
+        self.is_torn && self.text.get(key.clone()).is_none_or(|key| key.starts_with(['"', '\'']))
+    }
+
     pub fn place(&self, span: Range<usize>) -> Place {
         self.lines.place(self.text, span)
     }
@@ -88,4 +93,17 @@ impl<'a> Gather<'a> {
         let hint = (!hint.is_empty()).then_some(hint);
         self.problems.push(Problem { severity, code, message, place, hint, entry: self.entry });
     }
+}
+
+/// Spans in their order, those that touch each other made into one.
+pub(crate) fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    let mut merged: Vec<Range<usize>> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => merged.push(span),
+        }
+    }
+    merged
 }

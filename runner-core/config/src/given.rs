@@ -1,7 +1,7 @@
 //! What stands in a file, key by key, so that two files can be compared.
 
 use crate::checked::{Checked, Value};
-use crate::secret::Secret;
+use crate::secret::{Secret, names_an_account};
 use crate::tables::Kind;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,14 +30,14 @@ pub(crate) fn of(table: &Checked, without: &[&str]) -> Given {
     let mut given = Given::new();
     for (name, entry) in &table.given {
         if !without.contains(name) {
-            let is_secret = table.table.key(name).is_some_and(|key| key.kind.is_secret() || matches!(key.kind, Kind::Lists));
-            add(&mut given, name, &entry.value, is_secret);
+            let kind = table.table.key(name).map_or(Kind::Secret, |key| key.kind);
+            add(&mut given, name, &entry.value, kind);
         }
     }
     given
 }
 
-fn add(given: &mut Given, path: &str, value: &Value, is_secret: bool) {
+fn add(given: &mut Given, path: &str, value: &Value, kind: Kind) {
     match value {
         Value::Table(table) => given.extend(of(table, &[]).into_iter().map(|(inner, shown)| (format!("{path}.{inner}"), shown))),
         Value::Tables(tables) => {
@@ -47,6 +47,7 @@ fn add(given: &mut Given, path: &str, value: &Value, is_secret: bool) {
         }
         other => {
             let text = text(other);
+            let is_secret = kind.is_secret() || matches!(kind, Kind::Lists) || names_an_account(&text, kind);
             given.insert(path.to_owned(), if is_secret { Shown::Hidden(Secret::new(text)) } else { Shown::Plain(text) });
         }
     }

@@ -41,6 +41,8 @@ pub struct Parsed {
     pub findings: Vec<Finding>,
     /// Values of the text that hold no secret; nothing else of it is quoted.
     shown: Vec<Range<usize>>,
+    /// Where the grammar was broken.
+    torn: Vec<usize>,
     /// How messages call the entries of `[[runners]]`.
     names: Vec<String>,
 }
@@ -54,19 +56,28 @@ pub fn parse(text: &str, variables: &BTreeMap<String, String>) -> Parsed {
     if text.len() > LARGEST {
         let hint = "a configuration has some kilobytes: is it the right file?";
         gather.refuse("too-large", format!("the file has {} bytes; at most {LARGEST} are read", text.len()), None, hint);
-        return Parsed { settings: None, problems: gather.problems, findings: Vec::new(), shown: Vec::new(), names: Vec::new() };
+        return Parsed {
+            settings: None,
+            problems: gather.problems,
+            findings: Vec::new(),
+            shown: Vec::new(),
+            torn: Vec::new(),
+            names: Vec::new(),
+        };
     }
     let (root, faults) = raw::read(text);
+    let torn = faults.iter().map(|fault| fault.span.start).collect();
     for fault in faults {
         gather.torn(fault.message, fault.span);
     }
     let file = check::file(&root, &mut gather);
     let settings = settings::of(&file, variables, &mut gather);
-    let names = settings.entries().into_iter().map(settings::Runner::shown_name).collect();
+    let names = settings.entries().into_iter().map(settings::Runner::phrase).collect();
     let gather::Gather { mut problems, mut findings, shown, .. } = gather;
     let start = |place: Option<&step_model::diagnostic::Place>| place.map(|place| place.span.start);
     problems.sort_by_key(|problem| start(problem.place.as_ref()));
     findings.sort_by_key(|finding| finding.place.span.start);
+    let shown = gather::merged(shown);
     let is_usable = problems.iter().all(|problem| problem.severity != Severity::Error);
-    Parsed { settings: is_usable.then_some(settings), problems, findings, shown, names }
+    Parsed { settings: is_usable.then_some(settings), problems, findings, shown, torn, names }
 }

@@ -80,11 +80,48 @@ pub struct Fault {
 /// Reads a text as far as it can be read: each fault of the grammar is told, and what stands around it is there.
 pub fn read(text: &str) -> (Table, Vec<Fault>) {
     let (root, faults) = DeTable::parse_recoverable(text);
-    let faults = faults
+    let faults: Vec<Fault> = faults
         .into_iter()
         .map(|fault| Fault { message: fault.message().to_owned(), span: fault.span().unwrap_or(text.len()..text.len()) })
         .collect();
-    (table_of(root.into_inner()), faults)
+    let mut root = table_of(root.into_inner());
+    let torn: Vec<Range<usize>> = faults.iter().map(|fault: &Fault| line_of(text, fault.span.start)).collect();
+    drop_torn(&mut root, &torn);
+    (root, faults)
+}
+
+fn line_of(text: &str, at: usize) -> Range<usize> {
+    let at = at.min(text.len());
+    let bytes = text.as_bytes();
+    let start = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let end = bytes[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |length| at + length);
+    start..end
+}
+
+/// What was read on a line that breaks the grammar may be anything, a comment or half of a password: only whole tables are kept.
+fn drop_torn(table: &mut Table, torn: &[Range<usize>]) {
+    let touches = |span: &Range<usize>| torn.iter().any(|line| span.start <= line.end && line.start <= span.end);
+    let is_name = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte));
+    table.entries.retain(|entry| {
+        let is_table = matches!(entry.value.value, Value::Table(_))
+            || matches!(&entry.value.value, Value::List(items) if items.iter().any(|item| matches!(item.value, Value::Table(_))));
+        let is_torn = touches(&entry.key.span) || touches(&entry.value.span);
+        !is_torn || (is_table && is_name(&entry.key.value))
+    });
+    for entry in &mut table.entries {
+        match &mut entry.value.value {
+            Value::Table(inner) => drop_torn(inner, torn),
+            Value::List(items) => {
+                items.retain(|item| matches!(item.value, Value::Table(_)) || !touches(&item.span));
+                for item in items {
+                    if let Value::Table(inner) = &mut item.value {
+                        drop_torn(inner, torn);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn table_of(table: DeTable<'_>) -> Table {
@@ -134,6 +171,8 @@ mod tests {
     fn all_faults_of_the_grammar_are_told() {
         let (table, faults) = read("a = \nb = 1\nc = [1,\nd = \"x\nb = 2\n");
         assert!(faults.len() >= 3, "{faults:#?}");
-        assert!(table.entries.iter().any(|entry| entry.key.value == "b"));
+        // The line of the second `b` breaks the grammar, since there is another; the first one stays.
+        let left: Vec<&str> = table.entries.iter().map(|entry| entry.key.value.as_str()).collect();
+        assert_eq!(left, ["b"]);
     }
 }

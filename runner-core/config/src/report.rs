@@ -171,7 +171,7 @@ Timezone = "Europe/Berln"
         let parsed = crate::parse(text, &BTreeMap::new());
         assert!(!parsed.has_findings());
         insta::assert_snapshot!(parsed.report("config.toml", text, Look::Plain), @r"
-        notice: request bottleneck: `autoscale-runner` may ask for one job at a time
+        notice: request bottleneck: runner `autoscale-runner` may ask for one job at a time
         --> config.toml
          = hint: an idle request is held by the server for up to 50 s; raise `concurrent` or `request_concurrency`
 

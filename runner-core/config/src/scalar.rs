@@ -13,7 +13,7 @@ use step_model::time::Timestamp;
 pub(crate) fn value(raw: &Located<raw::Value>, key: &'static Key, gather: &mut Gather<'_>) -> Option<Value> {
     let span = raw.span.clone();
     match (key.kind, &raw.value) {
-        (Kind::Text, raw::Value::Text(text)) => Some(Value::Text(text.clone())),
+        (Kind::Text | Kind::Script | Kind::Address, raw::Value::Text(text)) => Some(Value::Text(text.clone())),
         (Kind::Flag, raw::Value::Flag(flag)) => Some(Value::Flag(*flag)),
         (Kind::Whole | Kind::Seconds, raw::Value::Whole(number)) => whole(*number, key, span, gather).map(Value::Whole),
         (Kind::Number, raw::Value::Number(number)) => Some(Value::Number(*number)),
@@ -63,7 +63,9 @@ pub(crate) fn value(raw: &Located<raw::Value>, key: &'static Key, gather: &mut G
 pub(crate) fn complain(raw: &Located<raw::Value>, key: &'static Key, gather: &mut Gather<'_>) {
     let message = format!("`{}` is {}, but has to be {}", key.name, raw.value.kind(), key.kind.expected());
     let hint = match (key.kind, &raw.value) {
-        (Kind::Text | Kind::Secret, raw::Value::Whole(_) | raw::Value::Number(_) | raw::Value::Flag(_)) => "put it into quotes",
+        (Kind::Text | Kind::Secret | Kind::Script | Kind::Address, raw::Value::Whole(_) | raw::Value::Number(_) | raw::Value::Flag(_)) => {
+            "put it into quotes"
+        }
         (Kind::Flag | Kind::Whole | Kind::Seconds | Kind::Number, raw::Value::Text(_)) => "write it without quotes",
         (Kind::Texts | Kind::SecretTexts | Kind::Periods(_), raw::Value::Text(_)) => "put it into brackets",
         (Kind::Whole | Kind::Seconds, raw::Value::Number(_)) => "write it without a point",

@@ -1,5 +1,6 @@
 //! Values that nobody prints: tokens, keys, and what may hold them.
 
+use crate::tables::Kind;
 use std::fmt;
 
 /// A text that is never shown: not in a message, not by `{:?}`. Whoever needs it says [`Secret::expose`].
@@ -49,6 +50,11 @@ impl fmt::Debug for Opaque {
             _ => f.write_str("[hidden]"),
         }
     }
+}
+
+/// Whether a text that is no secret may still name an account: `https://name:password@host`.
+pub(crate) fn names_an_account(text: &str, kind: Kind) -> bool {
+    text.contains('@') && (matches!(kind, Kind::Address) || text.contains("//"))
 }
 
 /// The part of a token that logs and cache paths name: without its prefix, nine characters.

@@ -31,7 +31,7 @@ impl Parsed {
         let hint = problem.hint.as_deref().map(visible);
         let file = visible(file);
         let mut group = Group::with_title(level.primary_title(title.as_str()));
-        let excerpt = problem.place.as_ref().and_then(|place| Excerpt::of(text, place.span.clone(), &self.shown));
+        let excerpt = problem.place.as_ref().and_then(|place| Excerpt::of(text, place.span.clone(), self));
         match (&problem.place, &excerpt) {
             (Some(place), Some(excerpt)) => {
                 let annotation = AnnotationKind::Primary.span(excerpt.span.clone());
@@ -56,7 +56,7 @@ impl Parsed {
     /// The message, which names the entry that cannot work.
     pub fn title(&self, problem: &Problem) -> String {
         match problem.entry.and_then(|entry| self.names.get(entry)) {
-            Some(name) if problem.severity == Severity::Refused => format!("runner `{name}` is refused: {}", problem.message),
+            Some(name) if problem.severity == Severity::Refused => format!("{name} is refused: {}", problem.message),
             _ => problem.message.clone(),
         }
     }
@@ -70,7 +70,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(text: &str, place: Range<usize>, shown: &[Range<usize>]) -> Option<Self> {
+    fn of(text: &str, place: Range<usize>, parsed: &Parsed) -> Option<Self> {
         let at = place.start.min(text.len());
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
@@ -78,9 +78,9 @@ impl Excerpt {
         if line.len() > LONGEST {
             return None;
         }
-        let meant = at..place.end.clamp(at, start + line.len());
+        let meant = at..place.end.clamp(at, at.max(start + line.len()));
         let mut excerpt = Self { line: String::new(), span: 0..0 };
-        for (part, is_shown) in parts(text, start..start + line.len(), shown) {
+        for (part, is_shown) in parts(text, start..start + line.len(), parsed) {
             excerpt.push(text, part, is_shown, &meant);
         }
         excerpt.line.truncate(excerpt.line.trim_end().len());
@@ -110,24 +110,26 @@ impl Excerpt {
 }
 
 /// The parts of a line, and whether each may be shown: headers, keys, and values of keys that hold no secret.
-fn parts(text: &str, line: Range<usize>, shown: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
+fn parts(text: &str, line: Range<usize>, parsed: &Parsed) -> Vec<(Range<usize>, bool)> {
     let content = &text[line.clone()];
+    let shown = &parsed.shown;
+    let is_torn = parsed.torn.iter().any(|at| (line.start..=line.end).contains(at));
+    let is_harmless = |piece: &str| is_punctuation(piece) || (is_torn && is_harmless(content, piece));
     let mut parts = Vec::new();
-    let visible_until = match content.trim_start().starts_with('[') {
-        true => content.find('#').unwrap_or(content.len()),
-        false => content.find('=').map_or(0, |at| at + 1 + content[at + 1..].len() - content[at + 1..].trim_start().len()),
-    };
-    let starts_inside_a_value = shown.iter().any(|span| span.start < line.start && span.end > line.start);
+    let visible_until = header(content).or_else(|| key(content)).unwrap_or(0);
+    // They are in order and do not touch.
+    let from = shown.partition_point(|span| span.end <= line.start);
+    let spans: Vec<Range<usize>> = shown[from..].iter().take_while(|span| span.start < line.end).cloned().collect();
+    let starts_inside_a_value = spans.first().is_some_and(|span| span.start < line.start);
     let mut at = if starts_inside_a_value { line.start } else { line.start + visible_until };
     if at > line.start {
         parts.push((line.start..at, true));
     }
-    let mut spans: Vec<Range<usize>> = shown.iter().filter(|span| span.end > at && span.start < line.end).cloned().collect();
-    spans.sort_by_key(|span| span.start);
     for span in spans {
+        // Before `at` stands what is shown in any case.
         let (start, end) = (span.start.max(at), span.end.min(line.end));
         if start > at {
-            parts.push((at..start, is_harmless(content, &text[at..start])));
+            parts.push((at..start, is_harmless(&text[at..start])));
         }
         if end > start {
             parts.push((start..end, true));
@@ -137,17 +139,40 @@ fn parts(text: &str, line: Range<usize>, shown: &[Range<usize>]) -> Vec<(Range<u
     if at < line.end {
         let rest = &text[at..line.end];
         let comment = rest.find('#').map_or(line.end, |offset| at + offset);
-        parts.push((at..comment, is_harmless(content, &text[at..comment])));
+        parts.push((at..comment, is_harmless(&text[at..comment])));
     }
     parts
 }
 
-/// Whether a piece of a line that could not be read may be shown: one value of a key that holds no secret in any table.
+/// The length of a line's header, without a comment. What only looks like one, in a script, say, has other letters.
+fn header(line: &str) -> Option<usize> {
+    let until = line.find('#').unwrap_or(line.len());
+    let header = line[..until].trim();
+    let name = header.strip_prefix('[')?.strip_suffix(']')?;
+    is_bare(name.trim_matches(['[', ']'])).then_some(until)
+}
+
+/// The length of a line's key with what is around its equals sign.
+fn key(line: &str) -> Option<usize> {
+    let (key, value) = line.split_once('=')?;
+    is_bare(key.trim()).then_some(line.len() - value.trim_start().len())
+}
+
+fn is_bare(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+fn is_punctuation(piece: &str) -> bool {
+    piece.trim().chars().all(|letter| "[]{},\"'".contains(letter))
+}
+
+/// Whether a piece of a line that could not be read may be shown: one word behind a key that holds no secret in any table.
 fn is_harmless(line: &str, piece: &str) -> bool {
-    let Some((key, _)) = line.split_once('=') else { return piece.trim().chars().all(|letter| "[]{},\"'".contains(letter)) };
+    let Some((key, _)) = line.split_once('=') else { return false };
     let mut found = GLOBAL.all().into_iter().filter_map(|table| table.key(key.trim())).peekable();
     let is_known = found.peek().is_some();
-    is_known && !piece.contains('=') && found.all(|key| !key.kind.is_secret())
+    let is_one_word = !piece.trim().contains(char::is_whitespace) && !piece.contains(['=', '@', '/']);
+    is_known && is_one_word && found.all(|key| !key.kind.is_secret())
 }
 
 /// Nothing that a terminal would obey, and blanks for tabs.
@@ -224,6 +249,8 @@ mod tests {
             "[[runners]]\ntoken = \"\"\"\nglrt-t0p \\q\n\"\"\"\n",
             "glrt-t0p\n",
             "[[runners]]\ntoken = \"$glrt-t0p\"\nurl = \"https://x\"",
+            "[[runners]]\ntoken = \"a\"\nurl = \"x://me:t0p@x\"",
+            "[[runners]]\npre_build_script = [\"login t0p\"]",
         ] {
             let parsed = crate::parse(text, &BTreeMap::new());
             let all = format!("{}{parsed:?}", shown(text));

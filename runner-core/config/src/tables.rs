@@ -105,6 +105,10 @@ pub enum Kind {
     Text,
     /// A text that nobody prints.
     Secret,
+    /// A text with commands, which may hold anything.
+    Script,
+    /// An address, which may name an account with its password.
+    Address,
     Flag,
     Whole,
     /// A number with a point.
@@ -153,13 +157,13 @@ impl Kind {
 
     /// Whether its values may hold what nobody should see.
     pub fn is_secret(self) -> bool {
-        matches!(self, Self::Secret | Self::SecretTexts | Self::SecretMap | Self::Free)
+        matches!(self, Self::Secret | Self::Script | Self::SecretTexts | Self::SecretMap | Self::Free)
     }
 
     /// With its article, as messages and the reference page name it.
     pub fn expected(self) -> String {
         match self {
-            Self::Text | Self::Secret => "a string".to_owned(),
+            Self::Text | Self::Secret | Self::Script | Self::Address => "a string".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Whole => "an integer".to_owned(),
             Self::Number => "a floating-point number".to_owned(),

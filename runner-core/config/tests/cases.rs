@@ -42,13 +42,16 @@ fn cfg_03_a_token_of_blanks_is_no_token() {
 #[test]
 fn cfg_04_two_runners_that_ask_for_one_job_at_a_time_are_warned_of() {
     let text = format!("concurrent = 2\n{}{}", entry(1, ""), entry(2, "request_concurrency = 1"));
-    assert_eq!(long_polling(&text), ["request bottleneck: `r1`, `r2` may ask for one job at a time"]);
+    assert_eq!(long_polling(&text), ["request bottleneck: runner `r1`, runner `r2` may ask for one job at a time"]);
 }
 
 #[test]
 fn cfg_05_small_limits_with_one_request_are_warned_of() {
     let text = format!("concurrent = 2\n{}{}", entry(1, "limit = 2"), entry(2, "limit = 1"));
-    assert_eq!(long_polling(&text)[1], "build limit bottleneck: `r1`, `r2` may run two jobs at most and ask for one at a time");
+    assert_eq!(
+        long_polling(&text)[1],
+        "build limit bottleneck: runner `r1`, runner `r2` may run two jobs at most and ask for one at a time"
+    );
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn complete() {
     assert!(parsed.problems.iter().all(|problem| !problem.is_finding()), "{:#?}", parsed.problems);
     let runner = &settings.runners[0];
     assert_eq!(
-        (runner.executor, runner.limit, runner.shown_name().as_str()),
-        (Some(Executor::DockerMachine), Some(10), "autoscale-runner")
+        (runner.executor, runner.limit, runner.name.as_deref()),
+        (Some(Executor::DockerMachine), Some(10), Some("autoscale-runner"))
     );
     assert_eq!(runner.docker.as_ref().and_then(|docker| docker.image.as_deref()), Some("ruby:2.6"));
     let machine = runner.machine.as_ref().expect("machines");

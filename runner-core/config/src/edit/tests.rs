@@ -100,7 +100,7 @@ fn an_entry_goes_with_its_tables_and_its_comment() {
 fn what_is_gone_cannot_be_changed() {
     let mut gone = runners(TEXT)[0].clone();
     gone.token = Secret::new("glrt-other");
-    assert_eq!(unregister(TEXT, &gone, &BTreeMap::new()), Err(EditFault::NoEntry("one".to_owned())));
+    assert_eq!(unregister(TEXT, &gone, &BTreeMap::new()), Err(EditFault::NoEntry("runner `one`".to_owned())));
     assert!(matches!(unregister("a = ", &gone, &BTreeMap::new()), Err(EditFault::Grammar(_))));
 }
 

@@ -33,6 +33,9 @@ pub(super) fn server(address: &str) -> Result<(String, bool), &'static str> {
     if parsed.host_str().is_none_or(str::is_empty) {
         return Err("names no host");
     }
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err("names an account, which would be in every log: the token alone opens the server");
+    }
     let trimmed = address.trim_end_matches('/');
     Ok(match trimmed.strip_suffix("/ci") {
         Some(without) => (without.trim_end_matches('/').to_owned(), true),
@@ -54,7 +57,7 @@ mod tests {
     fn the_address_of_a_server_is_http_and_loses_its_old_end() {
         assert_eq!(server("https://gitlab.example/"), Ok(("https://gitlab.example".to_owned(), false)));
         assert_eq!(server("https://gitlab.example/gitlab/ci/"), Ok(("https://gitlab.example/gitlab".to_owned(), true)));
-        for wrong in ["gitlab.example", "ftp://gitlab.example", "https://", ""] {
+        for wrong in ["gitlab.example", "ftp://gitlab.example", "https://", "https://me:word@gitlab.example", ""] {
             assert!(server(wrong).is_err(), "{wrong}");
         }
     }

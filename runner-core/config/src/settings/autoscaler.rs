@@ -20,7 +20,7 @@ pub struct Autoscaler {
     pub max_use_count: Option<u64>,
     /// Instances at once, in whatever state. `None`: any number.
     pub max_instances: Option<u64>,
-    pub instance_ready_command: Option<String>,
+    pub instance_ready_command: Option<Secret>,
     pub instance_acquire_timeout: Duration,
     pub update_interval: Duration,
     pub update_interval_when_expecting: Duration,
@@ -127,7 +127,7 @@ pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Autoscaler {
         capacity_per_instance: table.count("capacity_per_instance").max(1),
         max_use_count: table.limit("max_use_count"),
         max_instances,
-        instance_ready_command: table.text("instance_ready_command"),
+        instance_ready_command: table.text("instance_ready_command").map(Secret::new),
         instance_acquire_timeout: table.duration("instance_acquire_timeout"),
         update_interval: table.duration("update_interval"),
         update_interval_when_expecting: table.duration("update_interval_when_expecting"),

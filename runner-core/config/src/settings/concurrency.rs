@@ -12,7 +12,7 @@ pub(super) fn check(global: &Global, runners: &[Runner], gather: &mut Gather<'_>
         gather.note("long-polling", message, None, HINT);
     }
     let waits_alone = |runner: &&Runner| runner.request_concurrency == 1;
-    let named = |chosen: Vec<&Runner>| chosen.iter().map(|runner| format!("`{}`", runner.shown_name())).collect::<Vec<_>>().join(", ");
+    let named = |chosen: Vec<&Runner>| chosen.iter().map(|runner| runner.phrase()).collect::<Vec<_>>().join(", ");
     let bottleneck: Vec<&Runner> = runners.iter().filter(waits_alone).collect();
     if !bottleneck.is_empty() {
         let message = format!("request bottleneck: {} may ask for one job at a time", named(bottleneck.clone()));

@@ -18,7 +18,7 @@ use step_model::time::Timestamp;
 pub struct Runner {
     /// Its place among the entries of the file, counted from 0.
     pub index: usize,
-    /// `None`: it has none; see [`Runner::shown_name`].
+    /// `None`: it has none; see [`Runner::phrase`].
     pub name: Option<String>,
     /// Without a `/` or the old `/ci` at its end, variables replaced. Empty in an entry that is refused for it.
     pub url: String,
@@ -44,13 +44,15 @@ pub struct Runner {
     pub labels: BTreeMap<String, String>,
     pub builds_dir: Option<String>,
     pub cache_dir: Option<String>,
-    pub clone_url: Option<String>,
+    /// May name an account with its password.
+    pub clone_url: Option<Secret>,
     /// Added to the job's variables.
     pub environment: Vec<Variable>,
-    pub pre_get_sources_script: Option<String>,
-    pub post_get_sources_script: Option<String>,
-    pub pre_build_script: Option<String>,
-    pub post_build_script: Option<String>,
+    /// Commands may hold anything, so they are not shown. The same for the next three.
+    pub pre_get_sources_script: Option<Secret>,
+    pub post_get_sources_script: Option<Secret>,
+    pub pre_build_script: Option<Secret>,
+    pub post_build_script: Option<Secret>,
     /// `None`: the job's limit. The same for the next one.
     pub prepare_timeout: Option<Duration>,
     pub get_sources_timeout: Option<Duration>,
@@ -83,12 +85,12 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// How messages call it: by its name, else by its number and its place.
-    pub fn shown_name(&self) -> String {
+    /// How messages call it: "runner `build`", or by its place and number when it has no name.
+    pub fn phrase(&self) -> String {
         match (&self.name, self.id) {
-            (Some(name), _) => name.clone(),
+            (Some(name), _) => format!("runner `{name}`"),
             (None, 0) => format!("runner {}", self.index + 1),
-            (None, id) => format!("runner {}, id {id}", self.index + 1),
+            (None, id) => format!("runner {} (id {id})", self.index + 1),
         }
     }
 
@@ -176,12 +178,12 @@ pub(super) fn of(entry: &Checked, index: usize, global: &Global, variables: &BTr
         labels,
         builds_dir: entry.text("builds_dir"),
         cache_dir: entry.text("cache_dir"),
-        clone_url: entry.text("clone_url"),
+        clone_url: entry.text("clone_url").map(Secret::new),
         environment: variables_of(entry, "environment", gather),
-        pre_get_sources_script: entry.text("pre_get_sources_script"),
-        post_get_sources_script: entry.text("post_get_sources_script"),
-        pre_build_script: entry.text("pre_build_script"),
-        post_build_script: entry.text("post_build_script"),
+        pre_get_sources_script: entry.text("pre_get_sources_script").map(Secret::new),
+        post_get_sources_script: entry.text("post_get_sources_script").map(Secret::new),
+        pre_build_script: entry.text("pre_build_script").map(Secret::new),
+        post_build_script: entry.text("post_build_script").map(Secret::new),
         prepare_timeout: entry.duration_above_zero("prepare_timeout"),
         get_sources_timeout: entry.duration_above_zero("get_sources_timeout"),
         debug_trace_disabled: entry.flag("debug_trace_disabled"),
@@ -287,7 +289,9 @@ fn url(entry: &Checked, variables: &BTreeMap<String, String>, gather: &mut Gathe
             url
         }
         Err(why) => {
-            gather.refuse("no-url", format!("`url` = `{written}` {why}"), Some(place), HINT);
+            // An address may name an account with its password.
+            let shown = if written.contains('@') { "`url`".to_owned() } else { format!("`url` = `{written}`") };
+            gather.refuse("no-url", format!("{shown} {why}"), Some(place), HINT);
             String::new()
         }
     }
@@ -387,7 +391,7 @@ pub(super) fn check_identities(runners: &[Runner], entries: &[Checked], gather: 
             continue;
         }
         if !seen.insert((runner.url.as_str(), runner.token.expose())) {
-            let message = format!("`{}` has the url and token of an earlier entry", runner.shown_name());
+            let message = format!("{} has the url and token of an earlier entry", runner.phrase());
             let hint = "to the server both are one runner; remove one, or register it anew";
             gather.about_entry(runner.index, |gather| gather.warn("same-runner", message, Some(entry.span.clone()), hint));
         }

@@ -14,7 +14,7 @@ pub(super) static AUTOSCALER: Table = Table {
         key("capacity_per_instance", Kind::Whole, "jobs on an instance at once; at least 1").default("1"),
         key("max_use_count", Kind::Whole, "jobs of an instance before it is removed; 0 for any number").default("0"),
         key("max_instances", Kind::Whole, "instances at once, in whatever state; 0 for any number").default("0"),
-        key("instance_ready_command", Kind::Text, "run on each new instance; if it fails, the instance is removed"),
+        key("instance_ready_command", Kind::Script, "run on each new instance; if it fails, the instance is removed"),
         key("instance_acquire_timeout", Kind::Duration, "how long a job waits for its instance").default("15m"),
         key("update_interval", Kind::Duration, "how often the plugin is asked").default("1m"),
         key("update_interval_when_expecting", Kind::Duration, "the same while a change is expected").default("2s"),
@@ -110,7 +110,7 @@ static VM_ISOLATION: Table = Table {
     standing: NESTING,
     keys: &[
         key("enabled", Kind::Flag, "whether").default("false"),
-        key("nesting_host", Kind::Text, "address of the daemon that makes them"),
+        key("nesting_host", Kind::Address, "address of the daemon that makes them"),
         key("nesting_config", Kind::Free, "given to that daemon as it stands, as JSON"),
         key("image", Kind::Text, "image of the machine when the job names none"),
         key("connector_config", Kind::Table(&NESTED_CONNECTOR), "how nested machines are reached"),

@@ -26,7 +26,7 @@ static S3: Table = Table {
     about: "A store of S3's kind.",
     standing: STEP,
     keys: &[
-        key("ServerAddress", Kind::Text, "`host:port` of the server").unset("AWS"),
+        key("ServerAddress", Kind::Address, "`host:port` of the server").unset("AWS"),
         key("AccessKey", Kind::Secret, "the manager's access key"),
         key("SecretKey", Kind::Secret, "the manager's secret key"),
         key("SessionToken", Kind::Secret, "token of a session"),

@@ -13,7 +13,7 @@ pub(super) static DOCKER: Table = Table {
     about: "Containers of jobs and of their services, for every executor whose jobs run in containers.",
     standing: Standing::Mapped("inputs of the docker step and of service steps"),
     keys: &[
-        key("host", Kind::Text, "address of the engine").unset("`DOCKER_HOST`, else `unix:///var/run/docker.sock`"),
+        key("host", Kind::Address, "address of the engine").unset("`DOCKER_HOST`, else `unix:///var/run/docker.sock`"),
         key("tls_verify", Kind::Flag, "checks the engine's certificate").default("false"),
         key("tls_cert_path", Kind::Text, "directory with `ca.pem`, `cert.pem` and `key.pem`"),
         key("hostname", Kind::Text, "name of the container's host"),

@@ -106,7 +106,7 @@ static SNOWPLOW: Table = Table {
     about: "GitLab's own collector of usage.",
     standing: Standing::WithoutEffect("it is GitLab's own billing; `logrotate` keeps records on this machine"),
     keys: &[
-        key("collector_uri", Kind::Text, "address of the collector"),
+        key("collector_uri", Kind::Address, "address of the collector"),
         key("app_id", Kind::Text, "who sends"),
         key("category", Kind::Text, "kind of event"),
         key("realm", Kind::OneOf(&["SaaS", "Dedicated", "SM"]), "kind of installation"),

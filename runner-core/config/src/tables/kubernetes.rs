@@ -16,7 +16,7 @@ pub(super) static KUBERNETES: Table = Table {
     about: "Pods of `kubernetes`.",
     standing: POD,
     keys: &[
-        key("host", Kind::Text, "address of the API").unset("found by itself"),
+        key("host", Kind::Address, "address of the API").unset("found by itself"),
         key("context", Kind::Text, "context of the client's configuration"),
         key("cert_file", Kind::Text, "certificate that is shown to the API"),
         key("key_file", Kind::Text, "its key"),

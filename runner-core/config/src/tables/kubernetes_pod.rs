@@ -173,7 +173,7 @@ pub(super) static POD_SPEC: Table = table(
     &[
         key("name", Kind::Text, "name"),
         key("patch_path", Kind::Text, "file of the patch"),
-        key("patch", Kind::Text, "the patch itself"),
+        key("patch", Kind::Script, "the patch itself"),
         key("patch_type", Kind::OneOf(&["json", "merge", "strategic"]), "kind of patch").unset("`strategic`"),
     ],
 );
