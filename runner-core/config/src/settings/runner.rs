@@ -85,13 +85,18 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// How messages call it: "runner `build`", or by its place and number when it has no name.
-    pub fn phrase(&self) -> String {
+    /// How logs and metrics call it: by its name, else by its place and number.
+    pub fn shown_name(&self) -> String {
         match (&self.name, self.id) {
-            (Some(name), _) => format!("runner `{name}`"),
+            (Some(name), _) => name.clone(),
             (None, 0) => format!("runner {}", self.index + 1),
             (None, id) => format!("runner {} (id {id})", self.index + 1),
         }
+    }
+
+    /// How sentences call it: "runner `build`".
+    pub fn phrase(&self) -> String {
+        if self.name.is_some() { format!("runner `{}`", self.shown_name()) } else { self.shown_name() }
     }
 
     /// Who it is to its fleet and its records: token rotation does not change it.
