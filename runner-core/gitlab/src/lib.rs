@@ -18,6 +18,7 @@ pub mod rotation;
 pub mod session_address;
 mod system_id;
 mod token;
+pub mod trace;
 
 pub use address::{BadServerUrl, ServerUrl};
 pub use client::{Client, ClientSettings, JobAccess, Poll};

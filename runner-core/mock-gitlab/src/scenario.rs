@@ -20,7 +20,7 @@ pub struct Scenario {
     pub beat: Seconds,
     /// How long a request for a job is held while there is none and the runner has seen so already.
     pub long_poll: Seconds,
-    /// The `X-GitLab-Trace-Update-Interval` of every answer.
+    /// The `X-GitLab-Trace-Update-Interval` of every answer, in whole seconds. Zero: the server has no wish.
     pub trace_interval: Seconds,
     /// What a trace may have, in bytes. A job with more is failed.
     pub trace_limit: u64,

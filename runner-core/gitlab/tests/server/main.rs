@@ -1,5 +1,6 @@
 //! A server with a scenario, a client for it, and what both say of each other.
 
+mod delivery;
 mod faults;
 mod jobs;
 mod runners;

@@ -63,6 +63,8 @@ impl World {
     pub(super) fn with_job_headers(&self, key: super::JobKey, reply: Reply, now: Duration) -> Reply {
         let Some(job) = self.jobs.get(&key) else { return reply };
         let interval = match job.stage {
+            // Of no meaning to a runner: it goes on as it began.
+            _ if self.scenario.trace_interval.0 <= 0.0 => 0,
             // rails: lib/gitlab/ci/runner/backoff.rb
             Stage::Archiving => 1 << (now.saturating_sub(job.since).as_secs() / 4).min(6),
             _ => self.scenario.trace_interval.duration().as_secs().max(1),
