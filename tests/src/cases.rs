@@ -33,12 +33,12 @@ fn case_of_row(line: &str) -> Option<Case> {
     is_id(id).then(|| Case { id: id.to_owned(), differs: cells.get(4).is_some_and(|ours| !ours.is_empty()) })
 }
 
-/// Whether a text is an id: capitals, a hyphen, two digits.
+/// Whether a text is an id: capitals, a hyphen, two or three digits.
 pub fn is_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(table, number)| {
         !table.is_empty()
             && table.bytes().all(|byte| byte.is_ascii_uppercase())
-            && number.len() == 2
+            && (2..=3).contains(&number.len())
             && number.bytes().all(|byte| byte.is_ascii_digit())
     })
 }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_192_a_key_has_at_least_two_slashes() {
+    fn runner_192_a_key_has_at_least_two_slashes() {
         for text in ["", "a", "a/b", "/"] {
             assert!(EnvironmentKey::parse(text).is_err(), "{text}");
         }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn case_22_options_that_no_executor_knows_are_named() {
+    fn runner_22_options_that_no_executor_knows_are_named() {
         let job = read(
             &json!({"id": 10, "token": "t", "image": {"name": "ruby", "executor_opts": {"docker": {"platform": "amd64", "blammo": 1}, "powpow": {}}}}),
         );

@@ -45,12 +45,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_186_no_reason_is_a_script_failure() {
+    fn runner_186_no_reason_is_a_script_failure() {
         assert_eq!(sent_as("", &[]), "script_failure");
     }
 
     #[test]
-    fn case_187_what_the_server_supports_is_sent_as_it_is_and_three_always() {
+    fn runner_187_what_the_server_supports_is_sent_as_it_is_and_three_always() {
         let known = ["image_pull_failure".to_owned(), "runner_interrupted".to_owned()];
         for reason in ["image_pull_failure", "runner_interrupted", "script_failure", "runner_system_failure", "job_execution_timeout"] {
             assert_eq!(sent_as(reason, &known), reason);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn case_189_what_leads_nowhere_is_an_unknown_failure() {
+    fn runner_189_what_leads_nowhere_is_an_unknown_failure() {
         assert_eq!(sent_as("runner_interrupted", &[]), "unknown_failure");
         assert_eq!(sent_as("job_canceled", &[]), "unknown_failure");
         assert_eq!(sent_as("the_moon", &[]), "unknown_failure");

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn case_17_the_first_request_has_no_last_update() {
+    fn runner_17_the_first_request_has_no_last_update() {
         let (info, token, system_id) = (info(), Token::new("glrt-x"), SystemId::parse("s_0123456789ab").expect("an id"));
         let body = sent(&JobRequest { info: &info, token: &token, system_id: &system_id, last_update: None, session: None });
         assert_eq!(body.as_object().expect("an object").keys().collect::<Vec<_>>(), ["info", "system_id", "token"]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn case_24_all_bodies_say_what_the_runner_can_do() {
+    fn runner_24_all_bodies_say_what_the_runner_can_do() {
         let (info, token, system_id) = (info(), Token::new("t"), SystemId::parse("s_0123456789ab").expect("an id"));
         let options = RunnerOptions::default();
         for body in [
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn case_98_the_environment_is_sent_at_the_end_where_there_is_one() {
+    fn runner_98_the_environment_is_sent_at_the_end_where_there_is_one() {
         let finished = |environment: Option<&str>| Update {
             state: JobState::Finished(Finished { environment: environment.map(str::to_owned), ..Finished::success() }),
             trace: None,

@@ -69,12 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn case_01_a_good_answer_is_not_asked_for_again() {
+    fn runner_01_a_good_answer_is_not_asked_for_again() {
         assert_eq!(wait(1, 200, &Headers::default()), None);
     }
 
     #[test]
-    fn case_04_the_waits_double_from_100_ms() {
+    fn runner_04_the_waits_double_from_100_ms() {
         let none = Headers::default();
         let waits: Vec<Option<Duration>> = (1..=5).map(|made| wait(made, 500, &none)).collect();
         assert_eq!(waits, [Some(100), Some(200), Some(400), Some(800), None].map(|wait| wait.map(Duration::from_millis)));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn case_05_the_time_of_a_rate_limit_is_waited_for() {
+    fn runner_05_the_time_of_a_rate_limit_is_waited_for() {
         let headers = Headers {
             reset_time: Some("Tue, 05 Apr 2022 16:33:48 GMT".to_owned()),
             retry_after: Some("1".to_owned()),
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn case_07_the_seconds_that_a_server_asks_for_are_waited() {
+    fn runner_07_the_seconds_that_a_server_asks_for_are_waited() {
         let headers = |text: &str| Headers { retry_after: Some(text.to_owned()), ..Headers::default() };
         assert_eq!(wait(1, 429, &headers("1")), Some(Duration::from_secs(1)));
         assert_eq!(wait(1, 503, &headers("99999999")), Some(Duration::from_secs(3600)));
     }
 
     #[test]
-    fn case_08_a_wait_that_cannot_be_read_is_a_backoff() {
+    fn runner_08_a_wait_that_cannot_be_read_is_a_backoff() {
         for text in ["invalid", "0", "-5", "", "1.5"] {
             let headers = Headers { retry_after: Some(text.to_owned()), reset_time: Some(text.to_owned()), ..Headers::default() };
             assert_eq!(wait(1, 429, &headers), Some(Duration::from_millis(100)), "{text}");
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn case_10_the_last_attempt_is_the_answer() {
+    fn runner_10_the_last_attempt_is_the_answer() {
         let always = Headers::default();
         assert_eq!((1..10).find(|made| wait(*made, 429, &always).is_none()), Some(5));
     }
 
     #[test]
-    fn case_13_what_is_asked_for_again_and_what_is_not() {
+    fn runner_13_what_is_asked_for_again_and_what_is_not() {
         assert!([408, 429, 500, 502, 503, 504, 512, 520, 599].into_iter().all(is_retriable));
         assert!(![200, 201, 202, 204, 400, 401, 403, 404, 409, 416, 501, 505, 511].into_iter().any(is_retriable));
     }

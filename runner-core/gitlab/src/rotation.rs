@@ -57,29 +57,29 @@ mod tests {
     }
 
     #[test]
-    fn case_56_without_runners_or_dates_nothing_is_due() {
+    fn runner_56_without_runners_or_dates_nothing_is_due() {
         let zero = TokenDates { obtained: Timestamp::default(), expires: Timestamp::default() };
         assert_eq!(next(&[]), None);
         assert_eq!(next(&[None, Some(zero), Some(TokenDates { obtained: january(1), ..zero })]), None);
     }
 
     #[test]
-    fn case_57_a_token_is_due_after_three_quarters_of_its_life() {
+    fn runner_57_a_token_is_due_after_three_quarters_of_its_life() {
         assert_eq!(next(&[dates(1, 5)]), Some((0, january(4))));
     }
 
     #[test]
-    fn case_59_the_one_that_is_due_first_comes_first() {
+    fn runner_59_the_one_that_is_due_first_comes_first() {
         assert_eq!(next(&[dates(5, 9), dates(1, 9)]), Some((1, january(7))));
     }
 
     #[test]
-    fn case_60_of_two_with_equal_dates_the_first_in_the_list() {
+    fn runner_60_of_two_with_equal_dates_the_first_in_the_list() {
         assert_eq!(next(&[None, dates(1, 5), dates(1, 5)]), Some((1, january(4))));
     }
 
     #[test]
-    fn case_62_a_rotated_token_is_the_same_runner_and_without_a_number_the_token_is_the_runner() {
+    fn runner_62_a_rotated_token_is_the_same_runner_and_without_a_number_the_token_is_the_runner() {
         let (old, new) = (Token::new("glrt-old"), Token::new("glrt-new"));
         let url = "https://gitlab.example";
         assert_eq!(RunnerIdentity::of(url, 7, &old), RunnerIdentity::of(url, 7, &new));

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_195_what_is_advertised_wins_over_where_it_listens() {
+    fn runner_195_what_is_advertised_wins_over_where_it_listens() {
         let address = |advertised| of(advertised, "0.0.0.0:8093").map(|url| url.to_string());
         assert_eq!(address(""), Ok("https://0.0.0.0:8093/".to_owned()));
         assert_eq!(address("runner.example:8093"), Ok("https://runner.example:8093/".to_owned()));

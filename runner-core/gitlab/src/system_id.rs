@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_193_a_valid_id_is_kept_without_the_white_space_and_anything_else_is_none() {
+    fn runner_193_a_valid_id_is_kept_without_the_white_space_and_anything_else_is_none() {
         assert_eq!(SystemId::parse("  s_0123456789ab\n").expect("valid").as_str(), "s_0123456789ab");
         assert_eq!(SystemId::parse("r_ABCdef012345").expect("valid").as_str(), "r_ABCdef012345");
         for text in ["", "s_0123456789abc", "s_0123456789a", "xx s_0123456789ab", "t_0123456789ab", "s_01234567-9ab", "0123456789ab"] {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn case_193_what_is_made_is_valid() {
+    fn runner_193_what_is_made_is_valid() {
         for id in [SystemId::of_machine(&[0xab; 32]), SystemId::of_chance(&[61, 62, 0, 255, 9, 10, 35, 36, 1, 2, 3, 4])] {
             assert_eq!(SystemId::parse(id.as_str()), Some(id));
         }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn case_48_a_token_of_white_space_is_blank() {
+    fn runner_48_a_token_of_white_space_is_blank() {
         assert!(["", " ", "   ", "\t", "\n", " \t\n"].iter().all(|text| Token::new(*text).is_blank()));
         assert!(!Token::new("glrt-x").is_blank());
     }

@@ -62,18 +62,18 @@ mod tests {
     }
 
     #[test]
-    fn case_63_what_is_accepted_moves_the_offset() {
+    fn runner_63_what_is_accepted_moves_the_offset() {
         assert_eq!(patched(&Ok(answer(202)), 17).outcome, PatchOutcome::Accepted { end: 17 });
     }
 
     #[test]
-    fn case_69_a_cancel_comes_with_a_piece_that_is_accepted() {
+    fn runner_69_a_cancel_comes_with_a_piece_that_is_accepted() {
         let patched = patched(&Ok(with_job_status(202, "canceling")), 17);
         assert_eq!((patched.outcome, patched.cancel_requested), (PatchOutcome::Accepted { end: 17 }, true));
     }
 
     #[test]
-    fn case_70_a_job_that_has_ended_is_aborted() {
+    fn runner_70_a_job_that_has_ended_is_aborted() {
         for status in ["canceled", "failed"] {
             assert_eq!(patched(&Ok(with_job_status(202, status)), 17).outcome, PatchOutcome::Aborted);
         }
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn case_72_the_server_says_where_it_stands() {
+    fn runner_72_the_server_says_where_it_stands() {
         assert_eq!(out_of_range(Some("0-10")), PatchOutcome::RangeMismatch { server_has: 10 });
     }
 
     #[test]
-    fn case_75_a_server_that_does_not_say_where_it_stands_has_nothing() {
+    fn runner_75_a_server_that_does_not_say_where_it_stands_has_nothing() {
         for range in [None, Some(""), Some("bytes"), Some("3-10"), Some("0-x"), Some("0--4")] {
             assert_eq!(out_of_range(range), PatchOutcome::RangeMismatch { server_has: 0 }, "{range:?}");
         }

@@ -61,34 +61,34 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn case_14_a_job_is_taken_as_it_was_received() {
+    fn runner_14_a_job_is_taken_as_it_was_received() {
         let text = r#"{"id":10,"token":"job-token","git_info":{"repo_url":"https://gitlab-ci-token:job-token@gitlab.example/a.git"}}"#;
         let Polled::Job(job) = polled(&Ok(json(201, text))) else { panic!("a job") };
         assert_eq!((job.id, job.token.expose(), job.payload), (10, "job-token", Bytes::from_static(text.as_bytes())));
     }
 
     #[test]
-    fn case_15_no_job_is_healthy() {
+    fn runner_15_no_job_is_healthy() {
         let polled = polled(&Ok(answer(204)));
         assert_eq!(polled, Polled::NoJob);
         assert!(polled.is_healthy());
     }
 
     #[test]
-    fn case_18_forbidden_is_unhealthy() {
+    fn runner_18_forbidden_is_unhealthy() {
         let polled = polled(&Ok(json(403, r#"{"message":"403 Forbidden"}"#)));
         assert_eq!(polled, Polled::Forbidden { why: "status 403: 403 Forbidden".to_owned() });
         assert!(!polled.is_healthy());
     }
 
     #[test]
-    fn case_20_an_instance_that_is_away_does_not_make_a_runner_unhealthy() {
+    fn runner_20_an_instance_that_is_away_does_not_make_a_runner_unhealthy() {
         let polled = polled(&Ok(answer(503)));
         assert_eq!((polled.is_healthy(), polled), (true, Polled::Unavailable));
     }
 
     #[test]
-    fn case_21_a_limit_does_not_make_a_runner_unhealthy() {
+    fn runner_21_a_limit_does_not_make_a_runner_unhealthy() {
         let polled = polled(&Ok(answer(429)));
         assert_eq!((polled.is_healthy(), polled), (true, Polled::Failed { why: "status 429".to_owned() }));
     }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn case_95_what_each_status_means() {
+    fn runner_95_what_each_status_means() {
         assert_eq!(outcome(200), UpdateOutcome::Succeeded);
         assert_eq!(outcome(202), UpdateOutcome::NotComplete);
         assert_eq!(outcome(412), UpdateOutcome::TraceInvalid);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn case_96_a_job_that_ended_on_the_server_is_aborted() {
+    fn runner_96_a_job_that_ended_on_the_server_is_aborted() {
         for status in ["canceled", "failed"] {
             assert_eq!(updated(&Ok(with_job_status(200, status))).outcome, UpdateOutcome::Aborted);
         }

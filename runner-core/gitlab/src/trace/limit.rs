@@ -73,44 +73,44 @@ mod tests {
     }
 
     #[test]
-    fn case_91_the_checksum_of_a_line() {
+    fn runner_91_the_checksum_of_a_line() {
         assert_eq!(kept(1000, "This is a basic log line", 1).1, "367dfeeb");
     }
 
     #[test]
-    fn case_92_the_checksum_of_more_than_ascii() {
+    fn runner_92_the_checksum_of_more_than_ascii() {
         let text = "Build trace with secret and multi-byte ü character";
         assert_eq!((kept(1000, text, 1).1.as_str(), text.len()), ("0d7cf601", 51));
     }
 
     #[test]
-    fn case_99_what_crosses_the_limit_is_cut_and_a_message_follows() {
+    fn runner_99_what_crosses_the_limit_is_cut_and_a_message_follows() {
         assert_eq!(kept(10, "This is the long message", 100), ("This is th".to_owned(), "295921ca".to_owned()));
     }
 
     #[test]
-    fn case_100_a_text_of_exactly_the_limit_is_kept() {
+    fn runner_100_a_text_of_exactly_the_limit_is_kept() {
         assert_eq!(kept(10, "0123456789", 100), ("0123456789".to_owned(), "d4b99d81".to_owned()));
     }
 
     #[test]
-    fn case_102_characters_of_two_bytes_are_not_split() {
+    fn runner_102_characters_of_two_bytes_are_not_split() {
         assert_eq!(kept(6, "ǲ", 100), ("ǲ".repeat(3), "8c2a1eda".to_owned()));
     }
 
     #[test]
-    fn case_103_characters_of_three_bytes_are_not_split() {
+    fn runner_103_characters_of_three_bytes_are_not_split() {
         assert_eq!(kept(20, "─", 100), ("─".repeat(6), "f187099c".to_owned()));
     }
 
     #[test]
-    fn case_105_characters_of_four_bytes_are_not_split() {
+    fn runner_105_characters_of_four_bytes_are_not_split() {
         assert_eq!(kept(23, "🐤", 100), ("🐤".repeat(5), "10e32ecd".to_owned()));
         assert_eq!(kept(24, "🐤", 100), ("🐤".repeat(6), "26e43372".to_owned()));
     }
 
     #[test]
-    fn case_106_a_limit_may_come_later() {
+    fn runner_106_a_limit_may_come_later() {
         let mut limit = Limit::new(1000);
         let mut all = limit.cut("data before limit\n").0.to_owned();
         limit.set(20);

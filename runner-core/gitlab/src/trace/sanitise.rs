@@ -4,6 +4,8 @@
 //! Nothing is ever held back: an address is shown up to its `=`, a token up to the end of its prefix, and the mask stands for what comes then.
 
 mod parameters;
+#[cfg(test)]
+mod phrases;
 mod prefixes;
 
 pub use parameters::Parameters;

@@ -152,29 +152,29 @@ mod tests {
     }
 
     #[test]
-    fn case_132_a_line_has_time_stream_and_kind() {
+    fn runner_132_a_line_has_time_stream_and_kind() {
         assert_eq!(stamped(Stamps::Full, &[("a line\n", at(0))]), "2021-01-01T01:00:00.020010Z ffE a line\n");
     }
 
     #[test]
-    fn case_133_writes_that_make_one_line_are_one_entry_of_the_first_moment() {
+    fn runner_133_writes_that_make_one_line_are_one_entry_of_the_first_moment() {
         let entry = stamped(Stamps::Full, &[("a ", at(0)), ("li", at(1)), ("ne\n", at(2))]);
         assert_eq!(entry, "2021-01-01T01:00:00.020010Z ffE a line\n");
     }
 
     #[test]
-    fn case_135_carriage_returns_before_a_newline_do_not_split() {
+    fn runner_135_carriage_returns_before_a_newline_do_not_split() {
         assert_eq!(stamped(Stamps::Stream, &[("x\r\r\r\r\n", at(0))]), "ffE x\r\r\r\r\n");
         assert_eq!(stamped(Stamps::Stream, &[("10%\r20%\r", at(0)), ("30%\n", at(1))]), "ffE 10%\r20%\r\nffE+30%\n");
     }
 
     #[test]
-    fn case_136_three_lines_are_three_entries() {
+    fn runner_136_three_lines_are_three_entries() {
         assert_eq!(stamped(Stamps::Stream, &[("a\nb\nc\n", at(0))]), "ffE a\nffE b\nffE c\n");
     }
 
     #[test]
-    fn case_138_a_line_without_end_goes_out_in_pieces() {
+    fn runner_138_a_line_without_end_goes_out_in_pieces() {
         let long = "a".repeat(LONGEST_ENTRY);
         let out = stamped(Stamps::Stream, &[(&long, at(0)), (&long, at(1)), ("b", at(2))]);
         assert_eq!(out, format!("ffE {long}\nffE+{long}\nffE+b\n"));
@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn case_139_entries_of_one_second_differ_in_their_microseconds() {
+    fn runner_139_entries_of_one_second_differ_in_their_microseconds() {
         let later = Timestamp::from_nanoseconds(at(0).nanoseconds() + 5_000);
         let out = stamped(Stamps::Full, &[("a\n", at(0)), ("b\n", later)]);
         assert_eq!(out, "2021-01-01T01:00:00.020010Z ffE a\n2021-01-01T01:00:00.020015Z ffE b\n");
     }
 
     #[test]
-    fn case_141_without_times_the_stream_is_left() {
+    fn runner_141_without_times_the_stream_is_left() {
         assert_eq!(stamped(Stamps::Stream, &[("a\nb", at(0))]), "ffE a\nffE b\n");
     }
 

@@ -20,7 +20,7 @@ fn fault(call: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn case_01_a_good_answer_is_one_request() {
+async fn runner_01_a_good_answer_is_one_request() {
     let server = server(1, "").await;
     assert!(!client(&server).request_job(&token(), None).await.was_retried);
     assert_eq!(requests(&server), 1);
@@ -31,7 +31,7 @@ fn requests(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn case_02_a_broken_connection_is_not_tried_again_and_names_method_and_address() {
+async fn runner_02_a_broken_connection_is_not_tried_again_and_names_method_and_address() {
     let server = server(1, &fault("request", "kind = \"close\"")).await;
     let why = why(&client(&server)).await;
     assert!(why.starts_with(&format!("could not POST {}/api/v4/jobs/request: ", server.url())), "{why}");
@@ -39,7 +39,7 @@ async fn case_02_a_broken_connection_is_not_tried_again_and_names_method_and_add
 }
 
 #[tokio::test]
-async fn case_04_a_server_error_is_tried_again_with_the_whole_body() {
+async fn runner_04_a_server_error_is_tried_again_with_the_whole_body() {
     let server = server(1, &fault("trace", "times = 2\nkind = \"status\"\nstatus = 500")).await;
     let client = client(&server);
     let job = client.request_job(&token(), None).await.access().expect("a job");
@@ -52,7 +52,7 @@ async fn case_04_a_server_error_is_tried_again_with_the_whole_body() {
 }
 
 #[tokio::test]
-async fn case_10_a_limit_that_stays_is_handed_up_after_five_attempts() {
+async fn runner_10_a_limit_that_stays_is_handed_up_after_five_attempts() {
     let server = server(1, &fault("request", "times = 0\nkind = \"status\"\nstatus = 429")).await;
     let poll = client(&server).request_job(&token(), None).await;
     assert_eq!((poll.polled.is_healthy(), poll.was_retried, requests(&server)), (true, true, 5));
@@ -60,13 +60,13 @@ async fn case_10_a_limit_that_stays_is_handed_up_after_five_attempts() {
 }
 
 #[tokio::test]
-async fn case_11_the_connection_of_an_answer_that_is_thrown_away_is_used_again() {
+async fn runner_11_the_connection_of_an_answer_that_is_thrown_away_is_used_again() {
     let server = server(1, &fault("request", "times = 4\nkind = \"status\"\nstatus = 429")).await;
     assert!(matches!(client(&server).request_job(&token(), None).await.polled, Polled::Job(_)));
 }
 
 #[tokio::test]
-async fn case_20_an_instance_that_is_away_is_waited_for_and_does_not_make_the_runner_unhealthy() {
+async fn runner_20_an_instance_that_is_away_is_waited_for_and_does_not_make_the_runner_unhealthy() {
     let server = server(1, &fault("request", "times = 0\nkind = \"status\"\nstatus = 503")).await;
     let poll = client(&server).request_job(&token(), None).await;
     assert_eq!((poll.polled.is_healthy(), poll.polled, requests(&server)), (true, Polled::Unavailable, 5));
@@ -122,7 +122,7 @@ async fn a_server_that_hangs_is_left() {
 }
 
 #[tokio::test]
-async fn case_32_a_request_that_hangs_is_given_up_at_once_when_nobody_wants_it_any_more() {
+async fn runner_32_a_request_that_hangs_is_given_up_at_once_when_nobody_wants_it_any_more() {
     let server = server(1, &fault("request", "times = 0\nkind = \"hang\"")).await;
     let client = client(&server);
     let asking = tokio::spawn(async move { client.request_job(&token(), None).await });

@@ -47,7 +47,7 @@ async fn a_job_is_taken_accepted_followed_and_ended() {
 }
 
 #[tokio::test]
-async fn case_15_a_ticket_is_kept_for_an_address_and_a_token_and_the_next_request_is_held() {
+async fn runner_15_a_ticket_is_kept_for_an_address_and_a_token_and_the_next_request_is_held() {
     let server = server(0, "long_poll = 0.05").await;
     let client = client(&server);
     let held = |server: &Server| server.look(|world| world.record().len());
@@ -73,21 +73,21 @@ async fn a_request_that_is_held_brings_the_job_that_comes_meanwhile() {
 }
 
 #[tokio::test]
-async fn case_17_the_first_request_ever_has_no_ticket() {
+async fn runner_17_the_first_request_ever_has_no_ticket() {
     // A server that holds every request with its ticket would not answer in time.
     let server = server(0, "long_poll = 600").await;
     assert_eq!(client(&server).request_job(&token(), None).await.polled, Polled::NoJob);
 }
 
 #[tokio::test]
-async fn case_18_forbidden_is_unhealthy() {
+async fn runner_18_forbidden_is_unhealthy() {
     let server = server(1, "").await;
     let poll = client(&server).request_job(&Token::new("glrt-wrong"), None).await;
     assert!(!poll.polled.is_healthy(), "{poll:?}");
 }
 
 #[tokio::test]
-async fn case_35_beats_keep_a_job_until_it_is_accepted() {
+async fn runner_35_beats_keep_a_job_until_it_is_accepted() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = take(&client).await;
@@ -100,7 +100,7 @@ async fn case_35_beats_keep_a_job_until_it_is_accepted() {
 }
 
 #[tokio::test]
-async fn case_36_what_nobody_has_accepted_cannot_succeed() {
+async fn runner_36_what_nobody_has_accepted_cannot_succeed() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = take(&client).await;
@@ -142,7 +142,7 @@ async fn a_cancel_between_offer_and_start_is_seen_and_the_job_ends_as_cancelled(
 }
 
 #[tokio::test]
-async fn case_69_a_cancel_comes_with_a_piece_of_the_trace() {
+async fn runner_69_a_cancel_comes_with_a_piece_of_the_trace() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -152,7 +152,7 @@ async fn case_69_a_cancel_comes_with_a_piece_of_the_trace() {
 }
 
 #[tokio::test]
-async fn case_70_a_job_that_was_killed_takes_nothing_more() {
+async fn runner_70_a_job_that_was_killed_takes_nothing_more() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -162,7 +162,7 @@ async fn case_70_a_job_that_was_killed_takes_nothing_more() {
 }
 
 #[tokio::test]
-async fn case_64_a_piece_is_sent_with_its_range_and_its_length() {
+async fn runner_64_a_piece_is_sent_with_its_range_and_its_length() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -179,7 +179,7 @@ fn ranges(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn case_66_an_empty_piece_is_not_sent() {
+async fn runner_66_an_empty_piece_is_not_sent() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -195,7 +195,7 @@ async fn case_66_an_empty_piece_is_not_sent() {
 }
 
 #[tokio::test]
-async fn case_67_the_last_byte_of_a_range_is_counted() {
+async fn runner_67_the_last_byte_of_a_range_is_counted() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -205,7 +205,7 @@ async fn case_67_the_last_byte_of_a_range_is_counted() {
 }
 
 #[tokio::test]
-async fn case_72_a_piece_that_begins_elsewhere_brings_the_true_length() {
+async fn runner_72_a_piece_that_begins_elsewhere_brings_the_true_length() {
     let server = server(1, "").await;
     let client = client(&server);
     let job = begin(&client).await;
@@ -216,7 +216,7 @@ async fn case_72_a_piece_that_begins_elsewhere_brings_the_true_length() {
 }
 
 #[tokio::test]
-async fn case_73_the_address_says_whether_the_trace_is_for_debugging() {
+async fn runner_73_the_address_says_whether_the_trace_is_for_debugging() {
     // The paths of requests are recorded without what stands behind the question mark, so a fault for one of two shows nothing: look at the client.
     let server = wiremock::MockServer::start().await;
     for (debug, query) in [(false, "false"), (true, "true")] {

@@ -3,6 +3,7 @@
 mod delivery;
 mod faults;
 mod jobs;
+mod logs;
 mod runners;
 mod tls;
 

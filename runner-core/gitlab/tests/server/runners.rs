@@ -10,7 +10,7 @@ fn user() -> Token {
 }
 
 #[tokio::test]
-async fn case_24_a_runner_says_what_it_can_do_when_it_is_verified() {
+async fn runner_24_a_runner_says_what_it_can_do_when_it_is_verified() {
     let server = server(0, "").await;
     let Verified::Good(Some(account)) = client(&server).verify(&token()).await else { panic!("good") };
     assert_eq!((account.id, account.expires), (1, None));

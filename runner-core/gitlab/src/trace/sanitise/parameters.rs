@@ -89,12 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn case_125_keys_are_found_in_any_case_and_keep_it() {
+    fn runner_125_keys_are_found_in_any_case_and_keep_it() {
         assert_eq!(masked(&["?X-AMZ-sigNATure=deadbeef"]), "?X-AMZ-sigNATure=[MASKED]");
     }
 
     #[test]
-    fn case_126_only_what_is_in_an_address_is_masked() {
+    fn runner_126_only_what_is_in_an_address_is_masked() {
         assert_eq!(
             masked(&["this is rss_token=x and ?rss_token=!@#$A&x-amz-credential=abc&test=test"]),
             "this is rss_token=x and ?rss_token=[MASKED]&x-amz-credential=[MASKED]&test=test"
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn case_128_a_value_ends_at_a_space_or_a_control_character_and_may_be_long() {
+    fn runner_128_a_value_ends_at_a_space_or_a_control_character_and_may_be_long() {
         let long = "x".repeat(8 << 10);
         assert_eq!(masked(&[&format!("?private_token={long} next")]), "?private_token=[MASKED] next");
         assert_eq!(masked(&["?private_token=abc\nnext"]), "?private_token=[MASKED]\nnext");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn case_129_it_may_be_split_anywhere() {
+    fn runner_129_it_may_be_split_anywhere() {
         let expected = "a?x=y&authenticity_token=[MASKED]&z";
         let text = "a?x=y&authenticity_token=secret&z";
         for split in 0..text.len() {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn case_131_a_long_key_that_is_none_of_ours_stays() {
+    fn runner_131_a_long_key_that_is_none_of_ours_stays() {
         assert_eq!(masked(&["?this-is-a-really-really-long-key-name=foobar"]), "?this-is-a-really-really-long-key-name=foobar");
     }
 }

@@ -152,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn case_117_what_follows_a_prefix_is_masked() {
+    fn runner_117_what_follows_a_prefix_is_masked() {
         assert_eq!(masked(&["glpat-imperdiet in"]), "glpat-[MASKED] in");
         assert_eq!(masked(&["a glpat- b glpat-!"]), "a glpat- b glpat-!");
     }
 
     #[test]
-    fn case_119_a_prefix_inside_a_token_is_of_the_token() {
+    fn runner_119_a_prefix_inside_a_token_is_of_the_token() {
         assert_eq!(masked(&["glpat-impglpat-erdiet L"]), "glpat-[MASKED] L");
     }
 
     #[test]
-    fn case_120_it_may_be_split_anywhere() {
+    fn runner_120_it_may_be_split_anywhere() {
         assert_eq!(masked(&["glpat", "-imperdiet"]), "glpat-[MASKED]");
         assert_eq!(masked(&["gl", "pat-imp"]), "glpat-[MASKED]");
         let text = "x _gitlab_session=abc.def; y glrt-t1_abc\n";
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn case_122_a_job_may_have_prefixes_of_its_own() {
+    fn runner_122_a_job_may_have_prefixes_of_its_own() {
         let prefixes = Prefixes::new(&["tok-".to_owned(), " ".to_owned()]);
         assert_eq!(with(&prefixes, &["amt", "ok-t"]), "amtok-[MASKED]");
     }
 
     #[test]
-    fn case_123_ours_uses_all_prefixes_and_the_original_the_fifteen_shortest() {
+    fn runner_123_ours_uses_all_prefixes_and_the_original_the_fifteen_shortest() {
         let own: Vec<String> = (1..=11).map(|number| format!("mask{number}-")).collect();
         let text = "mask1-a mask5-a glpat-a mask7-a mask9-a mask10-a mask11-a _gitlab_session=a";
         assert_eq!(

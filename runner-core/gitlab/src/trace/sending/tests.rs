@@ -61,7 +61,7 @@ fn with_interval(seconds: u64) -> Event {
 }
 
 #[test]
-fn case_76_only_the_first_end_counts() {
+fn runner_76_only_the_first_end_counts() {
     let mut sending = start(100);
     assert_eq!(sending.on(end(), at(1)), put(0));
     assert_eq!(sending.on(Event::Ended(Finished::failure("script_failure", 1)), at(1)), []);
@@ -71,7 +71,7 @@ fn case_76_only_the_first_end_counts() {
 }
 
 #[test]
-fn case_77_a_touch_that_is_aborted_aborts_and_the_end_is_still_reported() {
+fn runner_77_a_touch_that_is_aborted_aborts_and_the_end_is_still_reported() {
     let mut sending = start(100);
     assert_eq!(sending.on(Event::Woken, at(30)), [Effect::Touch { trace: digest(0) }]);
     assert_eq!(sending.on(updated(UpdateOutcome::Aborted), at(30)), [Effect::Abort]);
@@ -81,7 +81,7 @@ fn case_77_a_touch_that_is_aborted_aborts_and_the_end_is_still_reported() {
 }
 
 #[test]
-fn case_79_a_piece_that_is_aborted_aborts_and_at_the_end_one_more_piece_and_one_update_are_tried() {
+fn runner_79_a_piece_that_is_aborted_aborts_and_at_the_end_one_more_piece_and_one_update_are_tried() {
     let mut sending = start(100);
     sending.on(Event::Written(digest(13)), at(0));
     assert_eq!(sending.on(Event::Woken, at(3)), patch(0, 13));
@@ -93,7 +93,7 @@ fn case_79_a_piece_that_is_aborted_aborts_and_at_the_end_one_more_piece_and_one_
 }
 
 #[test]
-fn case_81_what_the_server_takes_and_tells_is_where_the_next_piece_begins() {
+fn runner_81_what_the_server_takes_and_tells_is_where_the_next_piece_begins() {
     let mut sending = start(100);
     sending.on(Event::Written(digest(13)), at(0));
     assert_eq!(sending.on(Event::Woken, at(3)), patch(0, 13));
@@ -108,7 +108,7 @@ fn case_81_what_the_server_takes_and_tells_is_where_the_next_piece_begins() {
 }
 
 #[test]
-fn case_82_an_end_that_is_not_complete_is_asked_for_again_and_an_invalid_trace_is_sent_again() {
+fn runner_82_an_end_that_is_not_complete_is_asked_for_again_and_an_invalid_trace_is_sent_again() {
     let mut sending = start(10);
     sending.on(Event::Written(digest(13)), at(0));
     assert_eq!(sending.on(end(), at(1)), patch(0, 10));
@@ -130,7 +130,7 @@ fn case_82_an_end_that_is_not_complete_is_asked_for_again_and_an_invalid_trace_i
 }
 
 #[test]
-fn case_83_a_trace_is_sent_in_pieces() {
+fn runner_83_a_trace_is_sent_in_pieces() {
     let mut sending = start(5);
     sending.on(Event::Written(digest(13)), at(0));
     assert_eq!(sending.on(Event::Woken, at(3)), patch(0, 5));
@@ -140,7 +140,7 @@ fn case_83_a_trace_is_sent_in_pieces() {
 }
 
 #[test]
-fn case_85_output_goes_out_while_the_job_runs_and_never_before_the_first_interval() {
+fn runner_85_output_goes_out_while_the_job_runs_and_never_before_the_first_interval() {
     let mut sending = start(100);
     assert_eq!(sending.on(Event::Written(digest(13)), at(1)), []);
     assert_eq!(sending.next_deadline(), Some(Deadline::after(at(3), Duration::ZERO)));
@@ -149,7 +149,7 @@ fn case_85_output_goes_out_while_the_job_runs_and_never_before_the_first_interva
 }
 
 #[test]
-fn case_86_a_job_without_output_is_touched() {
+fn runner_86_a_job_without_output_is_touched() {
     let mut sending = start(100);
     assert_eq!(sending.next_deadline(), Some(Deadline::after(at(30), Duration::ZERO)));
     assert_eq!(sending.on(Event::Woken, at(29)), []);
@@ -162,7 +162,7 @@ fn case_86_a_job_without_output_is_touched() {
 }
 
 #[test]
-fn case_88_an_interval_that_is_none_changes_nothing_and_the_end_begins_with_the_first_one() {
+fn runner_88_an_interval_that_is_none_changes_nothing_and_the_end_begins_with_the_first_one() {
     let mut sending = start(100);
     sending.on(Event::Written(digest(1)), at(0));
     sending.on(Event::Woken, at(3));
@@ -177,7 +177,7 @@ fn case_88_an_interval_that_is_none_changes_nothing_and_the_end_begins_with_the_
 }
 
 #[test]
-fn case_89_a_server_says_how_often_it_wants_to_hear_also_when_it_aborts() {
+fn runner_89_a_server_says_how_often_it_wants_to_hear_also_when_it_aborts() {
     let ten = Some(Duration::from_secs(10));
     for event in [
         Event::Patched(Patched { outcome: PatchOutcome::Accepted { end: 1 }, cancel_requested: false, interval: ten }),
@@ -195,7 +195,7 @@ fn case_89_a_server_says_how_often_it_wants_to_hear_also_when_it_aborts() {
 }
 
 #[test]
-fn case_94_the_environment_is_named_at_the_end_only() {
+fn runner_94_the_environment_is_named_at_the_end_only() {
     let mut sending = start(100);
     let Effect::Touch { trace } = &sending.on(Event::Woken, at(30))[0] else { panic!("a touch") };
     assert_eq!(*trace, digest(0), "a touch has no room for it");

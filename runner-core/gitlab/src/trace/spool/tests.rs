@@ -97,7 +97,7 @@ fn what_the_runner_says_is_stamped_and_masked() {
 }
 
 #[test]
-fn case_108_nothing_can_be_read_behind_the_end() {
+fn runner_108_nothing_can_be_read_behind_the_end() {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("trace"), "four").expect("written");
     let mut reader = TraceReader::open(&directory.path().join("trace")).expect("there");
@@ -108,7 +108,7 @@ fn case_108_nothing_can_be_read_behind_the_end() {
 
 #[cfg(unix)]
 #[test]
-fn case_109_a_disk_that_takes_nothing_is_told_and_what_was_written_counts() {
+fn runner_109_a_disk_that_takes_nothing_is_told_and_what_was_written_counts() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut trace = Trace::open(directory.path(), settings()).expect("begun");
     trace.push(log(1).as_bytes()).expect("written");
