@@ -1,4 +1,4 @@
-//! Where a server is: the `url` of a configuration becomes the base of its API (runner.md A.0).
+//! Where a server is: the `url` of a configuration becomes the base of its API.
 
 use std::fmt;
 use url::Url;

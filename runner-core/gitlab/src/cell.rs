@@ -1,4 +1,4 @@
-//! Which cell of a server a token belongs to, and where that cell is reached (runner.md A.9). One module knows both.
+//! Which cell of a server a token belongs to, and where that cell is reached. One module knows both.
 //!
 //! A routable token is `PREFIX PAYLOAD "." VERSION "." LENGTH CRC`: the payload in base64url, its length in two and the CRC-32 of all before it in
 //! seven digits of base 36. Decoded, the payload is 16 random bytes, lines of `KEY:VALUE` with numbers in base 36, and one byte with the length

@@ -52,7 +52,7 @@ impl ClientSettings {
     }
 }
 
-/// How long a server may take (runner.md A.0).
+/// How long a server may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// To connect; also between the probes of an idle connection.

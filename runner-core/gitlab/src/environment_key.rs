@@ -1,4 +1,4 @@
-//! The key of an environment that a later job resumes: `RUNNER/SYSTEM/REST` (runner.md F.4).
+//! The key of an environment that a later job resumes: `RUNNER/SYSTEM/REST`.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a runner says of itself: program, executor, and what it can do (runner.md A.2).
+//! What a runner says of itself: program, executor, and what it can do.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

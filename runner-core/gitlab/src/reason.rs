@@ -1,4 +1,4 @@
-//! Why a job failed, in the words that its server knows (runner.md F.1).
+//! Why a job failed, in the words that its server knows.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whether an answer is asked for again, and when (runner.md A.0; network/retry_requester.go of GitLab's runner).
+//! Whether an answer is asked for again, and when (network/retry_requester.go of GitLab's runner).
 //!
 //! Only answers: an error of the network is handed up at once, whoever asked knows better whether to go on.
 

@@ -1,4 +1,4 @@
-//! When a runner's token is renewed, and what a runner is beyond its token (runner.md A.1).
+//! When a runner's token is renewed, and what a runner is beyond its token.
 
 use crate::Token;
 use step_model::time::Timestamp;

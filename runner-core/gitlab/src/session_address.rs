@@ -1,4 +1,4 @@
-//! The address under which a session server says it is reached (runner.md D.5).
+//! The address under which a session server says it is reached.
 
 use url::Url;
 

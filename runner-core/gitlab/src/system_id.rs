@@ -1,4 +1,4 @@
-//! The `system_id`: tells the managers that share one runner token apart (runner.md A.1).
+//! The `system_id`: tells the managers that share one runner token apart.
 
 use std::fmt;
 

@@ -17,7 +17,7 @@ impl Token {
         self.0.expose_secret()
     }
 
-    /// A runner does not poll with one of these (case 48).
+    /// A runner does not poll with one of these.
     pub fn is_blank(&self) -> bool {
         self.expose().trim().is_empty()
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn runner_48_a_token_of_white_space_is_blank() {
+    fn a_token_of_white_space_is_blank() {
         assert!(["", " ", "   ", "\t", "\n", " \t\n"].iter().all(|text| Token::new(*text).is_blank()));
         assert!(!Token::new("glrt-x").is_blank());
     }

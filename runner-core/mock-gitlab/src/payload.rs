@@ -1,4 +1,4 @@
-//! The body of an offered job, as the presenter of Rails makes it (runner.md A.4).
+//! The body of an offered job, as the presenter of Rails makes it.
 
 use crate::scenario::Burst;
 use serde_json::{Value, json};

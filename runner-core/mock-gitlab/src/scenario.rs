@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scenario {
-    /// A job waits until the runner accepts it, as on GitLab.com (runner.md A.3). Else it runs from the moment it is handed out.
+    /// A job waits until the runner accepts it, as on GitLab.com. Else it runs from the moment it is handed out.
     pub two_phase: bool,
     /// How long a job waits to be accepted, from the last beat on.
     pub beat: Seconds,

@@ -1,4 +1,4 @@
-//! What the answers about runners themselves mean: registering, verifying, renewing, removing (runner.md A.1).
+//! What the answers about runners themselves mean: registering, verifying, renewing, removing.
 
 use super::{Answer, Answered};
 use crate::Token;

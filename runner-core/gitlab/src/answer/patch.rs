@@ -1,4 +1,4 @@
-//! What the answer to `PATCH jobs/:id/trace` means (runner.md A.6).
+//! What the answer to `PATCH jobs/:id/trace` means.
 
 use super::Answered;
 use std::time::Duration;

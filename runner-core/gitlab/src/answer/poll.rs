@@ -1,4 +1,4 @@
-//! What the answer to `POST jobs/request` means (runner.md A.2).
+//! What the answer to `POST jobs/request` means.
 
 use super::Answered;
 use crate::job::{NotAJob, ReceivedJob};

@@ -1,4 +1,4 @@
-//! What the answer to `PUT jobs/:id` means: for a job under way or at its end, for its acceptance, for a beat before it (runner.md A.3, A.5).
+//! What the answer to `PUT jobs/:id` means: for a job under way or at its end, for its acceptance, for a beat before it.
 
 use super::{Answer, Answered};
 use std::time::Duration;

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poll {
     pub polled: Polled,
-    /// The server has too much to do: fewer requests at once (runner.md D.2).
+    /// The server has too much to do: fewer requests at once.
     pub was_retried: bool,
     /// Where the job, if there is one, is reported.
     pub server: ServerUrl,

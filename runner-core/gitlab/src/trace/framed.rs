@@ -1,4 +1,4 @@
-//! The log of an agent: lines with a header each, of several streams at once (runner.md E.2). It is sanitised stream by stream; the headers stay.
+//! The log of an agent: lines with a header each, of several streams at once. It is sanitised stream by stream; the headers stay.
 //!
 //! The same bytes make the same trace, however they are split and whoever reads them: a process that goes on where another one stopped, with
 //! its [`State`], writes what that one would have written.
@@ -52,12 +52,14 @@ pub struct Framed {
     state: State,
     /// The beginning of a line whose end has not come.
     held: Vec<u8>,
+    /// The bytes at hand are text, and no prefix of a token is among them.
+    is_plain: bool,
     scratch: Vec<u8>,
 }
 
 impl Framed {
     pub fn new(headers: Headers, prefixes: Prefixes, state: State) -> Self {
-        Self { headers, prefixes, state, held: Vec::new(), scratch: Vec::new() }
+        Self { headers, prefixes, state, held: Vec::new(), is_plain: false, scratch: Vec::new() }
     }
 
     /// Bytes that were taken and of which nothing has come out: whoever goes on with [`Framed::state`] needs them again.
@@ -89,16 +91,23 @@ impl Framed {
                 return self.push(bytes, out);
             }
         }
+        // Most of what is logged holds nothing: that is known of all of it at once.
+        let lines = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        self.is_plain = !self.prefixes.occur_in(&bytes[..lines]) && std::str::from_utf8(&bytes[..lines]).is_ok();
         while !bytes.is_empty() {
             let near = &bytes[..bytes.len().min(LONGEST_LINE)];
             let piece = match memchr::memchr(b'\n', near) {
                 Some(end) => &bytes[..=end],
                 None if near.len() == LONGEST_LINE => near,
-                None => return self.held.extend_from_slice(bytes),
+                None => {
+                    self.held.extend_from_slice(bytes);
+                    break;
+                }
             };
             let used = self.take(piece, out);
             bytes = &bytes[used..];
         }
+        self.is_plain = false;
     }
 
     /// The log has ended: what is held is a line.
@@ -137,7 +146,13 @@ impl Framed {
                 }
             },
         };
-        self.body(stream, body, out);
+        let sanitiser = self.state.sanitiser(stream);
+        if !(self.is_plain && is_whole && sanitiser.pass(body, &self.prefixes, out)) {
+            match std::str::from_utf8(body) {
+                Ok(_) => sanitiser.push(body, &self.prefixes, &mut self.scratch, out),
+                Err(_) => sanitiser.push(String::from_utf8_lossy(body).as_bytes(), &self.prefixes, &mut self.scratch, out),
+            }
+        }
         if !is_whole {
             self.state.inside = Some(stream);
         } else if self.headers == Headers::None && stream != NO_NAME {
@@ -149,7 +164,7 @@ impl Framed {
 
     fn begin(&mut self, header: &Header, text: &[u8], out: &mut Vec<u8>) {
         if !header.continues {
-            self.sanitiser(header.stream).end_line();
+            self.state.sanitiser(header.stream).end_line();
         }
         let unended = self.state.unended.take();
         if unended.is_some_and(|unended| !header.continues || unended != header.stream) {
@@ -159,29 +174,19 @@ impl Framed {
             out.extend_from_slice(text);
         }
     }
+}
 
+impl State {
     /// That of a stream; a new one where it has none.
     fn sanitiser(&mut self, stream: Name) -> &mut Sanitiser {
-        let streams = &mut self.state.streams;
-        let index = streams.iter().position(|(name, _)| *name == stream).unwrap_or_else(|| {
-            if streams.len() >= MOST_STREAMS {
-                streams.remove(0);
+        let index = self.streams.iter().position(|(name, _)| *name == stream).unwrap_or_else(|| {
+            if self.streams.len() >= MOST_STREAMS {
+                self.streams.remove(0);
             }
-            streams.push((stream, Sanitiser::default()));
-            streams.len() - 1
+            self.streams.push((stream, Sanitiser::default()));
+            self.streams.len() - 1
         });
-        &mut streams[index].1
-    }
-
-    fn body(&mut self, stream: Name, body: &[u8], out: &mut Vec<u8>) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let prefixes = self.prefixes.clone();
-        let sanitiser = self.sanitiser(stream);
-        match std::str::from_utf8(body) {
-            Ok(_) => sanitiser.push(body, &prefixes, &mut scratch, out),
-            Err(_) => sanitiser.push(String::from_utf8_lossy(body).as_bytes(), &prefixes, &mut scratch, out),
-        }
-        self.scratch = scratch;
+        &mut self.streams[index].1
     }
 }
 

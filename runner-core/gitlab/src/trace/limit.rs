@@ -1,4 +1,4 @@
-//! How much of a trace is kept (runner.md E.4): the byte that crosses the limit is the last, then one message, then nothing.
+//! How much of a trace is kept: the byte that crosses the limit is the last, then one message, then nothing.
 
 /// `output_limit` is in KiB; without one it is 4 MiB.
 pub const DEFAULT_LIMIT: u64 = 4096 << 10;

@@ -1,4 +1,4 @@
-//! What must not be read in a trace: values of parameters in addresses, and what follows the beginnings of tokens (runner.md E.1).
+//! What must not be read in a trace: values of parameters in addresses, and what follows the beginnings of tokens.
 //!
 //! The values of masked variables are masked where they are written, by the agent. What is sought here has no value that anybody knows.
 //! Nothing is ever held back: an address is shown up to its `=`, a token up to the end of its prefix, and the mask stands for what comes then.
@@ -29,6 +29,15 @@ impl Sanitiser {
         scratch.clear();
         self.parameters.push(text, scratch);
         self.tokens.push(scratch, prefixes, out);
+    }
+
+    /// Passes on text in which no prefix stands, when nothing else is to be sought in it. `false`: there is, and nothing was done.
+    pub fn pass(&mut self, text: &[u8], prefixes: &Prefixes, out: &mut Vec<u8>) -> bool {
+        let is_plain = self.parameters.leaves_alone(text) && self.tokens.pass(text, prefixes);
+        if is_plain {
+            out.extend_from_slice(text);
+        }
+        is_plain
     }
 
     /// A line has ended: what comes next has nothing to do with it.

@@ -1,4 +1,4 @@
-//! What is sent of a trace and when, as a machine over values (runner.md E.5).
+//! What is sent of a trace and when, as a machine over values.
 //!
 //! ```text
 //!   Following --answer: aborted--> Stopped --Ended--> Ending --final answer--> Done

@@ -1,4 +1,4 @@
-//! Lines get the moment at which they began, and the stream that they are of (runner.md E.2). Source: GitLab's runner,
+//! Lines get the moment at which they began, and the stream that they are of. Source: GitLab's runner,
 //! common/buildlogger/internal/timestamper.
 
 use std::fmt::Write as _;

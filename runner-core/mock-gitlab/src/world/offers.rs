@@ -1,4 +1,4 @@
-//! `POST jobs/request`: which job a runner gets, and how long it waits for one (runner.md A.2).
+//! `POST jobs/request`: which job a runner gets, and how long it waits for one.
 
 use super::{JobKey, Stage, Turn, World};
 use crate::checker::{Fault, Violation};

@@ -1,4 +1,4 @@
-//! Runners as the server knows them: registering, verifying, renewing, removing (runner.md A.1).
+//! Runners as the server knows them: registering, verifying, renewing, removing.
 
 use super::World;
 use crate::message::{Reply, Request};

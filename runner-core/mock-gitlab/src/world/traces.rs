@@ -1,4 +1,4 @@
-//! `PATCH jobs/:id/trace`: bytes at exactly the place where the last ones ended (runner.md A.6). And artifacts, kept as they come.
+//! `PATCH jobs/:id/trace`: bytes at exactly the place where the last ones ended. And artifacts, kept as they come.
 
 use super::{Stage, World};
 use crate::checker::{Fault, Violation};

@@ -1,4 +1,4 @@
-//! `PUT jobs/:id`: accepting a job, beats before that, signs of life, and the end (runner.md A.3, A.5).
+//! `PUT jobs/:id`: accepting a job, beats before that, signs of life, and the end.
 
 use super::jobs::Ended;
 use super::{Job, Stage, World};
