@@ -32,6 +32,8 @@ struct Ready {
     connector: ConnectorConfig,
     directory: GroupDirectory,
     memory: Mutex<BTreeMap<InstanceId, Memory>>,
+    /// Those that have gone since the last report, which says so once: a host would else wait until it has missed them often enough.
+    gone: Mutex<Vec<InstanceId>>,
 }
 
 /// What is only known while this process lives, and may be lost.
@@ -42,6 +44,8 @@ struct Memory {
     tries: u32,
     /// Somebody is ending it.
     ending: bool,
+    /// The host was told that it is nobody's business any more.
+    given_up: bool,
 }
 
 impl LocalGroup {
@@ -63,7 +67,8 @@ impl LocalGroup {
             build_info: crate::ABOUT.build_info(),
             capabilities: Vec::new(),
         };
-        let ready = Ready { settings: local, connector: settings.connector.clone(), directory, memory: Mutex::default() };
+        let ready =
+            Ready { settings: local, connector: settings.connector.clone(), directory, memory: Mutex::default(), gone: Mutex::default() };
         *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(ready));
         Ok(info)
     }
@@ -102,9 +107,11 @@ impl Ready {
             if let Err(error) = agent::end(&instance, group.settings.stop_timeout).await {
                 tracing::error!(instance = %instance.id, %error, "the directory of an instance could not be removed");
             }
+            let memory = group.memory().remove(&instance.id).unwrap_or_default();
             // One that had not yet come to its lock would serve nobody, in a directory that is gone.
-            if let Some(mut child) = group.memory().remove(&instance.id).and_then(|memory| memory.child) {
-                let _ = child.start_kill();
+            let _ = memory.child.map(|mut child| child.start_kill());
+            if !memory.given_up {
+                group.gone.lock().unwrap_or_else(PoisonError::into_inner).push(instance.id);
             }
         });
     }
@@ -120,7 +127,8 @@ impl Ready {
     fn look_at(self: &Arc<Self>, instance: &InstanceDirectory) -> State {
         if instance.is_ending() {
             self.end(instance);
-            return State::Deleting;
+            let given_up = self.memory().get(&instance.id).is_some_and(|memory| memory.given_up);
+            return if given_up { State::Timeout } else { State::Deleting };
         }
         if instance.agent().is_some() {
             if !instance.answers() {
@@ -152,6 +160,7 @@ impl Ready {
     fn give_up(self: &Arc<Self>, instance: &InstanceDirectory) {
         // Without a mark it would be helped up once more, and given up again.
         let _ = instance.mark_ending();
+        self.memory().entry(instance.id.clone()).or_default().given_up = true;
         self.end(instance);
     }
 
@@ -167,10 +176,13 @@ impl Ready {
         let until = Instant::now() + START;
         loop {
             let found = self.directory.instances(&turn).map_err(system("read the group's directory"))?;
-            let report: Vec<Instance> =
+            let mut report: Vec<Instance> =
                 found.iter().map(|instance| Instance { id: instance.id.clone(), state: self.look_at(instance) }).collect();
             let all_known = report.iter().all(|instance| instance.state != State::Creating);
             if all_known || Instant::now() >= until {
+                let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+                report.retain(|instance| !gone.contains(&instance.id));
+                report.extend(gone.into_iter().map(|id| Instance { id, state: State::Deleted }));
                 return Ok(report);
             }
             tokio::time::sleep(LOOK).await;

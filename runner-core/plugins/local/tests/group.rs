@@ -189,6 +189,20 @@ async fn two_plugins_with_one_group_see_the_same_instances() {
 }
 
 #[tokio::test]
+async fn an_instance_that_has_gone_is_reported_as_deleted_once() {
+    let place = Place::new();
+    let (group, id) = with_one(&place.config()).await;
+    group.change(Change::Decrease(vec![id.clone()])).await.unwrap();
+    let mut report = group.update().await.unwrap();
+    while report[0].state == State::Deleting {
+        report = group.update().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(report, [Instance { id, state: State::Deleted }]);
+    assert_eq!(group.update().await, Ok(Vec::new()));
+}
+
+#[tokio::test]
 async fn a_path_is_no_instance() {
     let place = Place::new();
     let (group, id) = with_one(&place.config()).await;
