@@ -4,6 +4,8 @@
 mod agent;
 mod architecture;
 mod contracts;
+#[cfg(unix)]
+mod fleeting;
 mod fuzz;
 #[cfg(unix)]
 mod journey;

@@ -188,3 +188,43 @@ impl ClientCertVerifier for Only {
         self.algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+    /// Whether each side takes the other: the plugin expects `expected`, and the host has pinned `pinned`.
+    async fn meet(host: &Identity, expected: &Identity, plugin: &Identity, pinned: &Identity) -> (bool, bool) {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let acceptor = TlsAcceptor::from(Arc::new(plugin.server(expected.pem()).unwrap()));
+        let connector = TlsConnector::from(Arc::new(host.client(pinned.der().to_vec()).unwrap()));
+        let connecting = async {
+            let mut stream = connector.connect(ServerName::try_from(NAME).unwrap(), near).await?;
+            // In TLS 1.3 a host is refused only after its own part is done.
+            stream.read_u8().await
+        };
+        let accepting = async {
+            let mut stream = acceptor.accept(far).await?;
+            stream.write_u8(1).await?;
+            stream.flush().await
+        };
+        let (connected, accepted) = tokio::join!(connecting, accepting);
+        (connected.is_ok(), accepted.is_ok())
+    }
+
+    #[tokio::test]
+    async fn flh_23_a_host_takes_no_plugin_but_its_own() {
+        let [host, plugin, other] = [(); 3].map(|()| Identity::generate().unwrap());
+        assert_eq!(meet(&host, &host, &plugin, &plugin).await, (true, true));
+        assert_eq!(meet(&host, &host, &other, &plugin).await, (false, false));
+    }
+
+    #[tokio::test]
+    async fn fls_07_a_plugin_takes_no_host_but_its_own() {
+        let [host, plugin, other] = [(); 3].map(|()| Identity::generate().unwrap());
+        assert_eq!(meet(&other, &host, &plugin, &plugin).await, (false, false));
+        assert!(plugin.server("no certificate").is_err());
+    }
+}

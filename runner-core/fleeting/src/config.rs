@@ -187,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn s13_no_configuration_in_three_spellings_gives_the_defaults() {
+    fn fls_13_no_configuration_in_three_spellings_gives_the_defaults() {
         for empty in [Value::Null, json!({}), json!({"name": null})] {
             let mut config = Config::of(&empty);
             assert_eq!((config.text("name"), config.count("size", 1..=9)), (None, None));

@@ -162,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn h1_h2_h11_a_line_is_read_with_or_without_its_empty_end_and_with_blanks_around() {
-        for line in ["1|0|unix|/tmp/p1|grpc|\n", "1|0|unix|/tmp/p1|grpc", "  1|0|unix|/tmp/p1|grpc|\r\n", "1|0|unix|/tmp/p1|grpc||true"] {
+    fn flh_01_a_line_says_where_the_plugin_listens() {
+        for line in ["1|0|unix|/tmp/p1|grpc|\n", "1|0|unix|/tmp/p1|grpc||true"] {
             assert_eq!(Line::parse(line, false), Ok(at("/tmp/p1")), "{line:?}");
         }
         let tcp = Line::parse("1|0|tcp|127.0.0.1:10000|grpc|", false).unwrap();
@@ -171,7 +171,17 @@ mod tests {
     }
 
     #[test]
-    fn h4_h5_what_is_no_line_is_shown() {
+    fn flh_02_a_line_without_its_empty_end_is_accepted() {
+        assert_eq!(Line::parse("1|0|unix|/tmp/p1|grpc", false), Ok(at("/tmp/p1")));
+    }
+
+    #[test]
+    fn flh_11_blanks_around_a_line_do_not_matter() {
+        assert_eq!(Line::parse("  1|0|unix|/tmp/p1|grpc|\r\n", false), Ok(at("/tmp/p1")));
+    }
+
+    #[test]
+    fn flh_04_what_is_no_line_is_shown() {
         assert_eq!(refused("1|0|unix"), "unrecognized remote plugin message: 1|0|unix");
         assert_eq!(refused("hello\n"), "unrecognized remote plugin message: hello");
         assert_eq!(refused("\n"), "unrecognized remote plugin message: ");
@@ -179,21 +189,32 @@ mod tests {
     }
 
     #[test]
-    fn h7_h8_h10_a_plugin_of_another_world_is_refused_in_the_words_of_the_original() {
-        let refusals =
-            ["2|0|unix|/p|grpc|", "x|0|unix|/p|grpc|", "1|1|unix|/p|grpc|", "1|x|unix|/p|grpc|", "1|0|udp|/p|grpc|", "1|0|unix|/p"];
-        insta::assert_snapshot!(refusals.map(refused).join("\n"), @r#"
-        incompatible core API version with plugin. Plugin version: 2, Core version: 1
-        error parsing core protocol version: `x` is no number
+    fn flh_07_a_plugin_of_another_core_is_refused() {
+        assert_eq!(refused("2|0|unix|/p|grpc|"), "incompatible core API version with plugin. Plugin version: 2, Core version: 1");
+    }
+
+    #[test]
+    fn flh_08_a_core_that_is_no_number_is_refused() {
+        assert_eq!(refused("x|0|unix|/p|grpc|"), "error parsing core protocol version: `x` is no number");
+    }
+
+    #[test]
+    fn flh_10_a_network_that_nobody_knows_is_refused() {
+        assert_eq!(refused("1|0|udp|/p|grpc|"), "unknown address type: udp /p");
+    }
+
+    #[test]
+    fn a_plugin_of_another_service_is_refused_in_the_words_of_the_original() {
+        let refusals = ["1|1|unix|/p|grpc|", "1|x|unix|/p|grpc|", "1|0|unix|/p"].map(refused);
+        insta::assert_snapshot!(refusals.join("\n"), @r#"
         incompatible API version with plugin. Plugin version: 1, Client versions: [0]
         error parsing protocol version `x`: it is no number
-        unknown address type: udp /p
         unsupported plugin protocol "netrpc". Supported: [grpc]
         "#);
     }
 
     #[test]
-    fn h22_a_short_certificate_is_none_and_that_is_said_where_one_was_asked_for() {
+    fn flh_22_a_short_certificate_is_none_and_that_is_said_where_one_was_asked_for() {
         assert_eq!(Line::parse("1|0|unix|/p|grpc|01234567890123456789", false).unwrap().certificate, None);
         let fault = Line::parse("1|0|unix|/p|grpc|01234567890123456789", true).unwrap_err();
         assert_eq!(fault.to_string(), "plugin did not return a certificate, though TLS was asked for");
@@ -202,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_can_be_read_and_the_seventh_field_is_only_for_who_asks() {
+    fn fls_08_what_is_printed_can_be_read_and_the_seventh_field_is_only_for_who_asks() {
         let line = Line { certificate: Some(vec![7; 100]), ..at("/tmp/p") };
         assert_eq!(Line::parse(&line.render(false), true), Ok(line.clone()));
         assert_eq!(at("/tmp/p").render(false), "1|0|unix|/tmp/p|grpc|\n");
@@ -210,7 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn s4_s5_the_highest_common_version_counts_and_else_our_lowest() {
+    fn fls_05_a_host_that_offers_no_versions_gets_our_lowest() {
+        assert_eq!(negotiate(None, &[1, 2]), (1, Vec::new()));
+    }
+
+    #[test]
+    fn fls_04_the_highest_common_version_counts_and_else_our_lowest() {
         let chosen = |offered| negotiate(offered, &[0]).0;
         assert_eq!([Some("0"), Some("1"), Some("0,1"), Some("1,2"), Some("9"), Some(""), None].map(chosen), [0; 7]);
         assert_eq!(negotiate(Some("1,2,3"), &[1, 2]).0, 2);

@@ -10,6 +10,7 @@ mod locate;
 mod output;
 mod plugin;
 mod process;
+mod reflection;
 mod vigil;
 
 pub use hosted::Hosted;

@@ -27,4 +27,5 @@ pub use instance_group::{
     Answer, Change, Changed, ConnectInfo, ConnectorConfig, Failure, Health, Instance, InstanceGroup, InstanceId, ProviderInfo, Secret,
     Settings, State, protocol,
 };
+pub use records::{Level, Record};
 pub use serve::{About, platform, serve};

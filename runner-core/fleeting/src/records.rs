@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn h28_a_record_keeps_its_level_time_and_fields() {
+    fn flh_28_a_record_keeps_its_level_time_and_fields() {
         let line = r#"{"@level":"info","@message":"made","@timestamp":"2026-11-20T17:51:50.924137Z","@module":"m","n":2,"deep":{"a":[1]}}"#;
         let record = Reader::default().read(line);
         assert_eq!((record.level, record.message.as_str(), record.module.as_deref()), (Level::Info, "made", Some("m")));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn h29_a_record_whose_own_keys_are_no_texts_is_plain_text() {
+    fn flh_29_a_record_whose_own_keys_are_no_texts_is_plain_text() {
         for line in [
             r#"{"@level":"info","@message":5,"@timestamp":"2026-11-20T17:51:50.924137Z"}"#,
             r#"{"@level":null,"@message":"m","@timestamp":"2026-11-20T17:51:50.924137Z"}"#,

@@ -223,3 +223,90 @@ pub fn failure_out(call: &'static str, failure: &Failure) -> Status {
         _ => Status::unknown(failure.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(message: &impl prost::Message) -> String {
+        message.encode_to_vec().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        hex.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    fn connector() -> ConnectorConfig {
+        ConnectorConfig {
+            os: "linux".to_owned(),
+            arch: "amd64".to_owned(),
+            protocol: "ssh".to_owned(),
+            port: 22,
+            username: "u".to_owned(),
+            password: Secret::new("p"),
+            key: Secret::new("KEY"),
+            use_static_credentials: true,
+            keepalive: Duration::from_secs(30),
+            timeout: Duration::from_secs(600),
+        }
+    }
+
+    /// What was seen on the wire between Go programs (observed F.4.1).
+    const CONNECTOR: &str = "0a2f0a056c696e75781205616d6436341a037373682201752a017032034b455938014080d88ee16f4880e0a596bb115016";
+
+    #[test]
+    fn settings_are_written_byte_for_byte_as_a_go_host_does() {
+        assert_eq!(hex(&settings_out(&Settings { connector: connector() })), CONNECTOR);
+        assert_eq!(hex(&settings_out(&Settings::default())), "0a00", "never absent");
+        let decoded = message::Settings::decode(bytes(CONNECTOR).as_slice()).unwrap();
+        assert_eq!(settings_in(Some(decoded)), Settings { connector: connector() });
+        assert_eq!(settings_in(None), Settings::default());
+    }
+
+    #[test]
+    fn connect_info_is_read_and_written_as_go_programs_do() {
+        let wire = format!("{CONNECTOR}120b3230332e302e3131332e371a0d31302e302e302e373a3232323220a5aaf58607");
+        let info = connect_info_in(&"s-1".into(), message::ConnectInfoResponse::decode(bytes(&wire).as_slice()).unwrap()).unwrap();
+        assert_eq!((info.external_address.as_str(), info.internal_address.as_str()), ("203.0.113.7", "10.0.0.7:2222"));
+        assert_eq!((info.expires, &info.id, &info.connector), (Some(1_893_553_445), &InstanceId::from("s-1"), &connector()));
+        assert_eq!(hex(&connect_info_out(&info)), wire);
+        let missing = connect_info_in(&"s-1".into(), message::ConnectInfoResponse::default()).unwrap_err();
+        assert_eq!(missing.to_string(), "the plugin has answered `ConnectInfo` wrongly: the connector is missing");
+    }
+
+    #[test]
+    fn states_are_numbers_and_an_unknown_one_is_kept() {
+        let read = |hex: &str| instance_in(message::UpdateResponse::decode(bytes(hex).as_slice()).unwrap());
+        let states = ["0a03692d301001", "0a03732d311006", "0a0161"].map(|hex| read(hex).state);
+        assert_eq!(states, [State::Running, State::Suspended, State::Creating]);
+        let unknown = read("0a01611063");
+        assert_eq!((unknown.state, unknown.state.to_string().as_str()), (State::Unknown(99), "99"));
+        for seen in ["0a03692d301001", "0a03732d311006", "0a0161", "0a01611063"] {
+            assert_eq!(hex(&instance_out(read(seen))), seen);
+        }
+    }
+
+    #[test]
+    fn a_plugin_never_says_that_there_may_be_no_instances() {
+        let out = provider_out(ProviderInfo { id: "grp/1".to_owned(), ..ProviderInfo::default() });
+        assert_eq!(out.max_size, 1);
+    }
+
+    #[test]
+    fn flh_40_an_instance_of_a_plugin_without_heartbeats_is_healthy() {
+        let heard = |status: Status| health_in(Err(failure_in("Heartbeat", &status, Duration::from_secs(1))));
+        let old = Status::unimplemented("unknown method Heartbeat for service proto.InstanceGroup");
+        assert_eq!(heard(old), Ok(Health::Healthy));
+        assert_eq!(heard(Status::unknown("no")), Ok(Health::Unhealthy { reason: "no".to_owned() }));
+        assert!(heard(Status::deadline_exceeded("")).is_err(), "nothing is known");
+    }
+
+    #[test]
+    fn what_a_suspend_did_before_it_failed_travels_beside_the_status() {
+        let status = partial_out(false, &["a".into()], "half".to_owned());
+        let rich = RichStatus::decode(status.details()).unwrap();
+        assert_eq!((rich.details[0].type_url.as_str(), rich.details[0].value.as_slice()), (SUSPEND_REPLY, bytes("0a0161").as_slice()));
+        assert_eq!(partial_in(&status), Some(Changed::instances(vec!["a".into()]).with_trouble("half")));
+        assert_eq!(partial_in(&Status::unknown("nothing")), None);
+    }
+}

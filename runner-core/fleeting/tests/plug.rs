@@ -2,7 +2,9 @@
 #![cfg(unix)]
 
 use runner_fleeting::contract::{self, Trial};
-use runner_fleeting::{Change, Changed, Failure, Health, Hosted, InstanceGroup, InstanceId, Options, Plugin, Settings, StartFault};
+use runner_fleeting::{
+    Change, Changed, Failure, Health, Hosted, InstanceGroup, InstanceId, Level, Options, Plugin, Record, Settings, StartFault,
+};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -74,10 +76,6 @@ async fn a_program_that_is_no_plugin_is_told_with_its_reason() {
         "incompatible core API version with plugin. Plugin version: 2, Core version: 1: PLUGIN"
     );
     assert_eq!(fault_of("exec sleep 1000", &late).await, "timeout while waiting for plugin to start: `PLUGIN` has said nothing for 50ms");
-    assert_eq!(
-        fault_of("head -c 70000 /dev/zero; exec sleep 1000", &options()).await,
-        "the first line of `PLUGIN` is longer than 65536 bytes; is it a fleeting plugin?"
-    );
     assert!(fault_of("echo '1|0|unix|/nobody/listens|grpc|'", &options()).await.starts_with("could not reach the plugin `PLUGIN`: "));
 }
 
@@ -100,7 +98,7 @@ async fn a_plugin_without_a_certificate_is_refused_where_tls_is_asked_for() {
 }
 
 #[tokio::test]
-async fn s1_a_plugin_that_is_started_by_a_person_says_that_this_is_a_mistake() {
+async fn fls_01_a_plugin_that_is_started_by_a_person_says_that_this_is_a_mistake() {
     let output = std::process::Command::new(FAKE).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), b"".as_slice()));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("This binary is a plugin. These are not meant to be executed directly.\n"));
@@ -116,7 +114,7 @@ async fn an_answer_that_is_late_fails_and_the_plugin_still_answers() {
 }
 
 #[tokio::test]
-async fn h32_a_plugin_that_dies_fails_the_call_that_waits_for_it() {
+async fn flh_32_a_plugin_that_dies_fails_the_call_that_waits_for_it() {
     let plugin = with_faults(&options(), json!(["Increase: die"])).await;
     let failure = plugin.change(Change::Increase(1)).await.unwrap_err();
     assert_eq!(
@@ -153,7 +151,7 @@ async fn a_plugin_that_floods_its_log_and_its_output_harms_nothing() {
 }
 
 #[tokio::test]
-async fn h34_a_plugin_that_does_not_end_is_killed_with_its_children() {
+async fn a_program_that_does_not_end_is_killed_with_its_children() {
     let directory = tempfile::tempdir().unwrap();
     let pid = directory.path().join("pid");
     let text = format!("sleep 1000 & echo $! >{}; exec sleep 1000", pid.display());
@@ -195,4 +193,163 @@ async fn a_wrong_configuration_is_the_plugins_word_and_no_reason_to_replace_it()
     let failure = hosted.init(&json!({"faults": ["Update: explode"]}), &Settings::default()).await.unwrap_err();
     assert!(failure.to_string().starts_with("plugin_config: faults: `Update: explode` is not `CALL: FAULT`"), "{failure}");
     assert!(hosted.init(&Value::Null, &Settings::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn flh_05_only_the_first_line_counts() {
+    assert_eq!(fault_of("echo hello; echo '1|0|unix|/p|grpc|'", &options()).await, "unrecognized remote plugin message: hello: PLUGIN");
+}
+
+#[tokio::test]
+async fn flh_13_a_first_line_without_an_end_is_refused() {
+    let fault = fault_of("head -c 70000 /dev/zero; exec sleep 1000", &options()).await;
+    assert_eq!(fault, "the first line of `PLUGIN` is longer than 65536 bytes; is it a fleeting plugin?");
+}
+
+/// The fake, after some lines of shell.
+async fn after(directory: &Path, text: &str, options: &Options) -> Result<Plugin, StartFault> {
+    Plugin::start(&script(directory, &format!("{text}\nexec {FAKE}")), options).await
+}
+
+/// What the shell wrote into a file, as the number of a process.
+fn number_in(file: &Path) -> rustix::process::Pid {
+    let number = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
+    rustix::process::Pid::from_raw(number).unwrap()
+}
+
+#[tokio::test]
+async fn flh_14_what_comes_after_the_first_line_is_read_and_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let (begin, done) = (directory.path().join("begin"), directory.path().join("done"));
+    let writes = format!("(until [ -e {} ]; do :; done; head -c 10485760 /dev/zero; touch {}) &", begin.display(), done.display());
+    let plugin = after(directory.path(), &writes, &options()).await.unwrap();
+    std::fs::write(begin, "").unwrap();
+    while !done.exists() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(plugin.health().await, Ok(()));
+}
+
+#[tokio::test]
+async fn flh_16_a_plugin_has_the_hosts_environment_and_our_words_in_it_win() {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = [("FOO", "1"), ("PLUGIN_MIN_PORT", "5")];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let options = Options { environment, ..options() };
+    let checks = r#"[ "$FOO:$PLUGIN_MIN_PORT:$PLUGIN_MAX_PORT" = "1:10000:25000" ] && [ -n "$PATH" ] || exit 9"#;
+    assert!(after(directory.path(), checks, &options).await.is_ok());
+}
+
+#[tokio::test]
+async fn flh_17_a_plugin_is_told_the_versions_of_the_host() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(after(directory.path(), r#"[ "$PLUGIN_PROTOCOL_VERSIONS" = 0 ] || exit 9"#, &options()).await.is_ok());
+}
+
+#[tokio::test]
+async fn flh_34_a_plugin_that_does_not_end_when_asked_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    // The process that was started is the shell, which does not end with the plugin.
+    let text = format!("{FAKE} & exec sleep 1000");
+    let options = Options { grace: Duration::from_millis(100), ..options() };
+    let plugin = Plugin::start(&script(directory.path(), &text), &options).await.unwrap();
+    assert!(!plugin.end().await);
+}
+
+#[tokio::test]
+async fn flh_35_a_grandchild_that_holds_the_log_open_holds_up_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
+    let plugin = after(directory.path(), &format!("sleep 1000 & echo $! >{}", file.display()), &options()).await.unwrap();
+    assert!(plugin.end().await, "it ends, and its end is seen");
+    rustix::process::kill_process(number_in(&file), rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn flh_37_ctrl_c_does_not_end_a_plugin() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
+    let plugin = after(directory.path(), &format!("echo $$ >{}", file.display()), &options()).await.unwrap();
+    let pid = number_in(&file);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(plugin.health().await, Ok(()));
+    assert_ne!(rustix::process::getpgid(Some(pid)).unwrap(), rustix::process::getpgid(None).unwrap(), "nor is it in our group");
+    assert!(plugin.end().await);
+}
+
+/// What a plugin logs, as it comes.
+fn overheard(options: Options) -> (Options, std::sync::mpsc::Receiver<Record>) {
+    let (sender, heard) = std::sync::mpsc::channel();
+    let log = std::sync::Arc::new(move |_: &str, record: &Record| drop(sender.send(record.clone())));
+    (Options { log, ..options }, heard)
+}
+
+#[tokio::test]
+async fn fls_11_what_a_plugin_prints_reaches_the_log_and_never_the_handshake() {
+    let (options, heard) = overheard(options());
+    let plugin = with_faults(&options, json!(["Update: print 2"])).await;
+    plugin.update().await.unwrap();
+    let (mut printed, mut logged) = (Vec::new(), None);
+    while printed.len() < 2 || logged.is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        for record in heard.try_iter() {
+            match record.message.as_str() {
+                "record" => logged = Some((record.level, record.fields["line"].clone())),
+                line if line.starts_with("line ") => printed.push(record.message),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!((printed, logged), (vec!["line 0".to_owned(), "line 1".to_owned()], Some((Level::Info, json!(1)))));
+}
+
+#[tokio::test]
+async fn fls_14_a_key_that_nobody_knows_is_said_in_the_log() {
+    let (options, heard) = overheard(options());
+    let plugin = started(&options).await;
+    plugin.init(&json!({"fualts": []}), &Settings::default()).await.unwrap();
+    plugin.end().await;
+    let warnings: Vec<String> = heard.try_iter().filter(|record| record.level == Level::Warn).map(|record| record.message).collect();
+    assert_eq!(warnings, ["plugin_config: `fualts` is not known and has no effect; did you mean `faults`?"]);
+}
+
+#[tokio::test]
+async fn fls_16_an_instance_that_is_not_there_counts_as_removed() {
+    let plugin = with_faults(&options(), json!([])).await;
+    let stranger = vec![InstanceId::from("x")];
+    assert_eq!(plugin.change(Change::Decrease(stranger.clone())).await, Ok(Changed::instances(stranger)));
+}
+
+#[tokio::test]
+async fn fls_17_a_shutdown_without_init_is_fine() {
+    assert_eq!(started(&options()).await.shutdown().await, Ok(()));
+}
+
+#[tokio::test]
+async fn fls_19_a_plugin_ends_when_it_is_asked_to_whatever_it_is_doing() {
+    let plugin = std::sync::Arc::new(with_faults(&options(), json!(["Increase: hang"])).await);
+    let busy = std::sync::Arc::clone(&plugin);
+    let call = tokio::spawn(async move { busy.change(Change::Increase(1)).await });
+    // It has the call when it answers the next one.
+    plugin.heartbeat(&InstanceId::from("x")).await.unwrap();
+    call.abort();
+    let _ = call.await;
+    assert!(std::sync::Arc::into_inner(plugin).unwrap().end().await);
+}
+
+#[tokio::test]
+async fn fls_20_an_unhealthy_instance_is_told_with_its_reason() {
+    let plugin = with_faults(&options(), json!([])).await;
+    let unhealthy = Health::Unhealthy { reason: "instance is unhealthy: instance x does not exist".to_owned() };
+    assert_eq!(plugin.heartbeat(&InstanceId::from("x")).await, Ok(unhealthy));
+}
+
+#[tokio::test]
+async fn fls_23_a_plugin_tells_its_services_by_reflection() {
+    let mut services = started(&options()).await.services().await.unwrap();
+    services.sort();
+    services.dedup();
+    for service in ["grpc.health.v1.Health", "plugin.GRPCBroker", "plugin.GRPCController", "plugin.GRPCStdio", "proto.InstanceGroup"] {
+        assert!(services.iter().any(|found| found == service), "{service}: {services:?}");
+    }
 }

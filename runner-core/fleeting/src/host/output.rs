@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn h31_a_line_of_200_kib_comes_in_pieces_and_the_next_one_is_whole() {
+    fn flh_31_a_line_of_200_kib_comes_in_pieces_and_the_next_one_is_whole() {
         let long = [b"x".repeat(200 << 10), b"\nnext\n".to_vec()].concat();
         let expected = vec![(65_536, false), (65_536, false), (65_536, false), (8_192, false), (4, true)];
         let parts: Vec<&[u8]> = long.chunks(1000).collect();

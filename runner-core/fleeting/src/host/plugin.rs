@@ -2,7 +2,7 @@
 
 use super::calls::Calls;
 use super::process::{Process, StartFault};
-use super::{Options, connection, output};
+use super::{Options, connection, output, reflection};
 use crate::certificate::Identity;
 use crate::instance_group::{
     Answer, Change, Changed, ConnectInfo, Failure, Health, Instance, InstanceGroup, InstanceId, ProviderInfo, Settings,
@@ -79,6 +79,11 @@ impl Plugin {
             Err(status) if status.code() == Code::Unimplemented && std::error::Error::source(&status).is_none() => Ok(()),
             Err(status) => Err(std::error::Error::source(&status).map_or_else(|| status.to_string(), connection::root)),
         }
+    }
+
+    /// The names of all its services, as it tells them by reflection: what it has beyond those that it must. `None`: it does not tell.
+    pub async fn services(&self) -> Option<Vec<String>> {
+        timeout(HEALTH_LIMIT, reflection::services(self.channel.clone())).await.ok().flatten()
     }
 
     /// Asks it to end, and kills it when it does not. The group's own `shutdown` is another matter and comes before. Returns whether it

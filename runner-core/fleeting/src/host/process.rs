@@ -18,8 +18,10 @@ use tokio::time::timeout;
 const LONGEST_LINE: usize = 64 << 10;
 /// For what a process that has ended wrote before: only something that it left behind can hold the pipe open longer.
 const AFTER_END: Duration = Duration::from_secs(1);
-/// After a kill, for the pipes to close. A grandchild may hold them for ever.
+/// After a kill: for the kernel to take the process away.
 const AFTER_KILL: Duration = Duration::from_secs(5);
+/// For the pipes to close. A grandchild may hold them for ever.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +147,7 @@ impl Process {
                 let _ = reader.await;
             }
         };
-        let _ = timeout(AFTER_KILL, all_read).await;
+        let _ = timeout(LAST_WORDS, all_read).await;
         by_itself
     }
 }

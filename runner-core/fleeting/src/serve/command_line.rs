@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn s2_the_version_is_told_in_three_spellings_whatever_else_is_typed() {
+    fn fls_02_the_version_is_told_in_three_spellings_whatever_else_is_typed() {
         for spelling in ["version", "-version", "--version"] {
             let Typed::Say { out, err, code: 0 } = typed(&[spelling, "more"]) else { panic!("{spelling} serves") };
             assert!(out.starts_with("Name:         fleeting-plugin-x\nVersion:      1.2.3\nGit revision: "), "{out}");

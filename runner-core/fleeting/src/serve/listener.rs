@@ -141,3 +141,40 @@ async fn greet(tls: Option<TlsAcceptor>, stream: Stream) -> Option<Stream> {
         Err(_) => None,
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    fn place(listener: &Listener) -> std::path::PathBuf {
+        match listener.address() {
+            Ok(Address::Unix(path)) => path,
+            _ => panic!("it listens elsewhere"),
+        }
+    }
+
+    #[tokio::test]
+    async fn fls_10_the_socket_is_where_the_host_wants_it_for_this_user_or_a_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = Listener::bind_in(directory.path(), None).unwrap();
+        let path = place(&listener);
+        let found = std::fs::metadata(&path).unwrap();
+        assert_eq!((path.parent(), found.permissions().mode() & 0o777), (Some(directory.path()), 0o600));
+        drop(listener);
+        assert!(!path.exists(), "it goes with the listener");
+        let listener = Listener::bind_in(directory.path(), Some(&found.gid().to_string())).unwrap();
+        assert_eq!(std::fs::metadata(place(&listener)).unwrap().permissions().mode() & 0o777, 0o660);
+        let nobody = Listener::bind_in(directory.path(), Some("no such group")).err().unwrap().to_string();
+        assert_eq!(nobody, "plugin init error: there is no group `no such group` for the socket");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_no_socket_can_have_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let deep = directory.path().join("x".repeat(100));
+        std::fs::create_dir(&deep).unwrap();
+        let fault = Listener::bind_in(&deep, None).err().unwrap().to_string();
+        assert!(fault.contains(" bytes, it may have 107: "), "{fault}");
+    }
+}
