@@ -21,6 +21,8 @@ pub enum EditFault {
     NoEntry(String),
     #[error("the runners are written as `runners = [...]`, which is not changed here: write them as `[[runners]]`")]
     Inline,
+    #[error("the new entry would break the grammar of TOML: {0}")]
+    BadEntry(String),
     #[error("the changed file would say something else than was asked for; it was left as it is")]
     Unexpected,
 }
@@ -53,6 +55,10 @@ pub struct NewRunner {
 pub fn register(text: &str, runner: &NewRunner) -> Result<String, EditFault> {
     let root = grammatical(text)?;
     let end = line_end(text);
+    let lines = entry_lines(runner);
+    if let Some(fault) = raw::read(&lines.join("\n")).1.into_iter().next() {
+        return Err(EditFault::BadEntry(fault.message));
+    }
     let mut new = text.to_owned();
     if !new.is_empty() && !new.ends_with('\n') {
         new += end;
@@ -62,7 +68,7 @@ pub fn register(text: &str, runner: &NewRunner) -> Result<String, EditFault> {
         new += end;
     }
     new += end;
-    for line in entry_lines(runner) {
+    for line in lines {
         new += &line;
         new += end;
     }

@@ -53,6 +53,13 @@ impl NamedZone {
         self.0.iana_name().unwrap_or("an unnamed zone")
     }
 
+    /// The moment at which clocks there show this: `2026-03-02T09:00`. Of two such moments the first; in a skipped hour the one after it.
+    pub fn moment(&self, clock: &str) -> Option<Timestamp> {
+        let shown: DateTime = clock.parse().ok()?;
+        let moment = self.0.to_timestamp(shown).ok()?;
+        i64::try_from(moment.as_nanosecond()).ok().map(Timestamp::from_nanoseconds)
+    }
+
     /// What clocks show there.
     fn clock(&self, at: Timestamp) -> DateTime {
         let timestamp = jiff::Timestamp::from_nanosecond(i128::from(at.nanoseconds())).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
@@ -186,6 +193,14 @@ mod tests {
         assert_eq!(active(&all, at("2026-03-02T09:00:00Z"), &NamedZone::utc()), Some(1));
         assert_eq!(active(&all, at("2026-03-02T20:00:00Z"), &NamedZone::utc()), Some(0));
         assert_eq!(active(&all[1..], at("2026-03-02T20:00:00Z"), &NamedZone::utc()), None);
+    }
+
+    #[test]
+    fn a_clock_in_a_zone_shows_a_moment() {
+        let berlin = NamedZone::parse("Europe/Berlin").expect("a zone");
+        assert_eq!(berlin.moment("2026-06-01T09:00"), Some(at("2026-06-01T07:00:00Z")));
+        assert_eq!((berlin.moment("2026-06-01"), berlin.moment("noon")), (Some(at("2026-05-31T22:00:00Z")), None));
+        assert_eq!(berlin.show(at("2026-06-01T07:00:00Z")), "2026-06-01 09:00:00 Europe/Berlin");
     }
 
     #[test]

@@ -142,6 +142,13 @@ fn a_registered_runner_stands_at_the_end() {
     assert!(register("", &new_runner()).expect("a new file").starts_with("concurrent = 1\n\n[[runners]]\n"));
 }
 
+#[test]
+fn an_entry_that_is_no_toml_is_not_written() {
+    let mut runner = new_runner();
+    runner.more.push(("two words".to_owned(), serde_json::json!(1)));
+    assert!(matches!(register(TEXT, &runner), Err(EditFault::BadEntry(_))));
+}
+
 /// A file with some runners, in the odd ways in which people write.
 fn file() -> impl Strategy<Value = (String, usize)> {
     let noise = prop::sample::select(vec!["", "# a note", "  # token = \"glrt-9\"", "\t", "# ü"]);
