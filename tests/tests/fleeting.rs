@@ -73,6 +73,31 @@ async fn what_a_go_plugin_says_and_does_wrong_is_told_in_its_words() {
     assert_eq!(gone.to_string(), "the plugin does not run: it has ended (exit status: 2)");
 }
 
+#[test]
+fn a_plugin_in_go_and_ours_are_judged_by_one_program() {
+    let Some(go) = go() else { return };
+    let judge = program::path("FLEETING_CONFORMANCE");
+    let judged = |plugin: &str, config: &Value| {
+        let arguments = ["--config", "-", "--wait", "30", plugin];
+        let ended = program::Invocation::of(&judge, arguments).input(config.to_string()).finish();
+        let lines: Vec<String> = ended.stdout().lines().filter(|line| !line.starts_with("ok ")).map(ToOwned::to_owned).collect();
+        (ended.status.code(), lines)
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = json!({"directory": directory.path().join("g"), "program": program::path("STEP_RUNNER"), "max_size": 4});
+    let local = program::path("FLEETING_PLUGIN_LOCAL").display().to_string();
+    assert_eq!(judged(&local, &config), (Some(0), vec!["21 claims: 0 failed, 0 should be better".to_owned()]));
+    let (code, lines) = judged(&go["FLEETING_PLUGIN_DUMMY"], &json!({"Suspendable": true, "ListenSSH": true}));
+    let expected = [
+        "should  a shutdown without init is fine",
+        "          the plugin does not run: it has ended (exit status: 2)",
+        "should  an instance that is not there counts as removed",
+        "          instance (\"no-such-instance\") not found",
+        "22 claims: 0 failed, 2 should be better",
+    ];
+    assert_eq!((code, lines.iter().map(String::as_str).collect::<Vec<_>>()), (Some(0), expected.to_vec()));
+}
+
 fn driven(tls: bool, plugin: &str, config: &Value) -> Vec<String> {
     let Some(go) = go() else { return Vec::new() };
     let plugin = program::path(plugin);

@@ -17,21 +17,34 @@ pub struct Trial {
     pub patience: Duration,
     /// Between two looks.
     pub look: Duration,
+    /// Whether `shutdown` is tried before `init`: there are plugins that die of it.
+    pub early_shutdown: bool,
 }
 
 /// One claim, and whether it held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub claim: &'static str,
+    pub weight: Weight,
     /// Why not.
     pub fault: Option<String>,
 }
 
+/// How much a claim matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// No host could work with a group that does not.
+    Must,
+    /// Plugins of others get along without; ours do it.
+    Should,
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            None => write!(formatter, "ok      {}", self.claim),
-            Some(fault) => write!(formatter, "FAILED  {}\n          {fault}", self.claim),
+        match (&self.fault, self.weight) {
+            (None, _) => write!(formatter, "ok      {}", self.claim),
+            (Some(fault), Weight::Must) => write!(formatter, "FAILED  {}\n          {fault}", self.claim),
+            (Some(fault), Weight::Should) => write!(formatter, "should  {}\n          {fault}", self.claim),
         }
     }
 }
@@ -55,22 +68,32 @@ type Step<T> = Option<T>;
 
 impl Judge<'_> {
     fn find<T>(&mut self, claim: &'static str, outcome: Result<T, String>) -> Step<T> {
+        self.weigh(claim, Weight::Must, outcome)
+    }
+
+    fn advise<T>(&mut self, claim: &'static str, outcome: Result<T, String>) -> Step<T> {
+        self.weigh(claim, Weight::Should, outcome)
+    }
+
+    fn weigh<T>(&mut self, claim: &'static str, weight: Weight, outcome: Result<T, String>) -> Step<T> {
         let (found, fault) = match outcome {
             Ok(found) => (Some(found), None),
             Err(fault) => (None, Some(fault)),
         };
-        self.findings.push(Finding { claim, fault });
+        self.findings.push(Finding { claim, weight, fault });
         found
     }
 
     async fn life(&mut self) -> Step<()> {
-        let early = self.group.shutdown().await;
-        self.find("a shutdown without init is fine", early.map_err(|failure| failure.to_string()));
+        if self.trial.early_shutdown {
+            let early = self.group.shutdown().await;
+            self.advise("a shutdown without init is fine", early.map_err(|failure| failure.to_string()));
+        }
         let info = self.group.init(&self.trial.config, &self.trial.settings).await;
         let info = self.find("init takes up the group", info.map_err(|failure| failure.to_string()).and_then(sound))?;
         let again = self.group.init(&self.trial.config, &self.trial.settings).await;
         let same = again.map_err(|failure| failure.to_string()).and_then(|again| expect(&again.id, &info.id, "the name of the group"));
-        self.find("a second init gives the same group", same);
+        self.advise("a second init gives the same group", same);
         let before = self.group.update().await.map_err(|failure| failure.to_string());
         let before = self.find("update reports the group", before.and_then(distinct))?;
         self.before = before.into_iter().map(|instance| instance.id).collect();
@@ -90,7 +113,7 @@ impl Judge<'_> {
 
     async fn increase(&mut self) -> Step<Vec<InstanceId>> {
         let none = self.group.change(Change::Increase(0)).await.map_err(|failure| failure.to_string());
-        self.find("an increase by none makes none", none.and_then(|none| expect(&none.count, &0, "what was made")));
+        self.advise("an increase by none makes none", none.and_then(|none| expect(&none.count, &0, "what was made")));
         let wanted = self.trial.instances;
         let done = self.group.change(Change::Increase(wanted)).await.map_err(|failure| failure.to_string());
         self.find("an increase says how many it has asked for", done.and_then(|done| expect(&done.count, &wanted, "what was made")))?;
@@ -134,7 +157,7 @@ impl Judge<'_> {
         self.find("nobody can reach an instance that is not there", info);
         let removed = self.group.change(Change::Decrease(vec![stranger.clone()])).await.map_err(|failure| failure.to_string());
         let removed = removed.and_then(|removed| expect(&removed.instances, &vec![stranger], "what was removed"));
-        self.find("an instance that is not there counts as removed", removed);
+        self.advise("an instance that is not there counts as removed", removed);
     }
 
     async fn cannot_sleep(&mut self, made: &[InstanceId]) {
@@ -142,7 +165,7 @@ impl Judge<'_> {
             Err(Failure::NotSupported { .. }) => Ok(()),
             other => Err(format!("instead of `not supported`: {other:?}")),
         };
-        self.find("a group that cannot suspend says so", refused);
+        self.advise("a group that cannot suspend says so", refused);
     }
 
     async fn sleep_and_wake(&mut self, made: &[InstanceId]) -> Step<()> {

@@ -12,6 +12,7 @@
 
 mod certificate;
 pub mod config;
+pub mod conformance;
 pub mod contract;
 pub mod fake;
 mod handshake;

@@ -37,6 +37,7 @@ fn trial() -> Trial {
         instances: 3,
         patience: Duration::from_secs(20),
         look: Duration::from_millis(1),
+        early_shutdown: true,
     }
 }
 
@@ -352,4 +353,22 @@ async fn fls_23_a_plugin_tells_its_services_by_reflection() {
     for service in ["grpc.health.v1.Health", "plugin.GRPCBroker", "plugin.GRPCController", "plugin.GRPCStdio", "proto.InstanceGroup"] {
         assert!(services.iter().any(|found| found == service), "{service}: {services:?}");
     }
+}
+
+#[tokio::test]
+async fn the_fake_conforms_and_a_program_that_is_no_plugin_does_not() {
+    let findings = runner_fleeting::conformance::examine(fake(), &trial(), &options()).await;
+    let report: Vec<String> = findings.iter().filter(|finding| finding.fault.is_some()).map(ToString::to_string).collect();
+    assert_eq!((report, findings.len()), (Vec::new(), 22));
+    let directory = tempfile::tempdir().unwrap();
+    let findings = runner_fleeting::conformance::examine(&script(directory.path(), "echo hello"), &trial(), &options()).await;
+    let report: Vec<String> = findings.iter().map(|finding| finding.to_string().lines().next().unwrap_or_default().to_owned()).collect();
+    let expected = [
+        "FAILED  without its host it refuses to run, and says nothing on standard output",
+        "should  `--version` is answered without a host",
+        "should  it starts and ends with automatic TLS",
+        "should  a shutdown without init is fine",
+        "FAILED  it starts",
+    ];
+    assert_eq!(report, expected);
 }

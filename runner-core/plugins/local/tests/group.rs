@@ -57,7 +57,7 @@ impl Drop for Place {
 
 fn trial(config: Value) -> Trial {
     let (patience, look) = (Duration::from_secs(30), Duration::from_millis(5));
-    Trial { config, settings: Settings::default(), instances: 3, patience, look }
+    Trial { config, settings: Settings::default(), instances: 3, patience, look, early_shutdown: true }
 }
 
 fn assert_kept(findings: &[contract::Finding]) {
