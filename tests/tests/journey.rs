@@ -6,6 +6,7 @@ mod containers;
 mod documents;
 mod editor;
 mod endings;
+mod engines;
 mod first_page;
 mod limits;
 mod output;

@@ -1,5 +1,6 @@
 //! Carries out what the engine decides: processes, files, logs, time. One job process, and the front that serves many.
 
+mod around;
 #[cfg(unix)]
 pub mod bootstrap;
 pub mod definitions;

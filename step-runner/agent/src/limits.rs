@@ -31,6 +31,8 @@ pub struct Offer {
     pub processors: u32,
     /// We are root, whose processes the kernel does not count.
     pub is_root: bool,
+    /// What whoever made the environment holds all of it to: a container.
+    pub held_around: Vec<LimitName>,
 }
 
 /// Who holds a limit.
@@ -42,6 +44,8 @@ pub enum Means {
     /// On so many whole cores.
     Affinity(u32),
     Namespace,
+    /// The environment that the steps were handed over to.
+    Around,
     /// Nobody, for this reason.
     Nobody(Arc<str>),
 }
@@ -67,6 +71,7 @@ impl Offer {
             affinity: Err(Arc::from(why)),
             processors: 1,
             is_root: false,
+            held_around: Vec::new(),
         }
     }
 }
@@ -75,6 +80,7 @@ impl Offer {
 pub fn plan(limits: &Limits, offer: &Offer) -> Vec<Planned> {
     let planned = |(name, value): (LimitName, String)| {
         let means = match name {
+            name if offer.held_around.contains(&name) => Means::Around,
             LimitName::Cpu => cpu(limits.cpus.map_or(1, |cores| cores.whole()), offer),
             LimitName::Memory => cgroup_or(&offer.memory, || rlimit(offer, "what each process allocates")),
             LimitName::Pids => cgroup_or(&offer.pids, || pids(offer)),
@@ -117,6 +123,7 @@ impl Means {
             Self::Affinity(1) => "affinity: 1 whole core".into(),
             Self::Affinity(cores) => format!("affinity: {cores} whole cores").into(),
             Self::Namespace => "namespace".into(),
+            Self::Around => "container: all its steps together".into(),
             Self::Nobody(why) => format!("none: {why}").into(),
         }
     }
@@ -143,6 +150,7 @@ mod tests {
             affinity: Ok(()),
             processors: 2,
             is_root: false,
+            held_around: Vec::new(),
         }
     }
 
@@ -174,6 +182,15 @@ mod tests {
         assert_eq!(held("cpu=64", &offer), "cpu by affinity: 2 whole cores", "there are no more");
         let root = Offer { is_root: true, ..offer };
         assert_eq!(held("pids=9", &root), "pids by none: no cgroup, and an rlimit does not count the processes of root");
+    }
+
+    #[test]
+    fn what_a_container_holds_is_not_held_twice() {
+        let offer = Offer { held_around: vec![LimitName::Memory, LimitName::Network], ..all() };
+        assert_eq!(
+            held("memory=1g,pids=5,network=none", &offer),
+            "memory by container: all its steps together, pids by cgroup v1, network by container: all its steps together"
+        );
     }
 
     #[test]

@@ -18,6 +18,8 @@ mod footprint;
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]
 mod macos;
+#[cfg(target_os = "linux")]
+pub mod network;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -4,6 +4,7 @@ use crate::address::Address;
 use crate::credentials::Given;
 use crate::ending::{self, Circumstances};
 use crate::engine::{Engine, Sent, WorkspaceFault};
+use crate::held;
 use crate::inputs::ContainerInputs;
 use crate::owner::{self, Owner};
 use crate::permissions::{self, Permissions};
@@ -47,7 +48,8 @@ pub fn prepare(step: &Step, subcommand: &str, owner: u32) -> Result<Prepared, Fa
     let inputs: ContainerInputs = step.inputs()?;
     let variable = |name: &str| std::env::var(name).ok();
     let keyring = keyring(&inputs.auth_config, inputs.credentials.clone(), variable)?;
-    let settings = Settings::check(inputs, &Permissions::read(Path::new(permissions::FILE))?)?;
+    let mut settings = Settings::check(inputs, &Permissions::read(Path::new(permissions::FILE))?)?;
+    settings.hold(&variable(held::VARIABLE).unwrap_or_default());
     let address = Address::of(variable).map_err(|error| Failure::bad_input(error.to_string()))?;
     let engine = Engine::at(address.clone(), settings.engine_timeout)?;
     let id = uuid::Uuid::new_v4().simple().to_string();

@@ -7,6 +7,7 @@ pub mod address;
 pub mod credentials;
 pub mod ending;
 pub mod engine;
+pub mod held;
 pub mod image_reference;
 pub mod inputs;
 pub mod job;

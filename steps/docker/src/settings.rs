@@ -90,6 +90,8 @@ pub struct Settings {
     pub dns: Vec<String>,
     pub dns_search: Vec<String>,
     pub limits: Limits,
+    /// Limits of the inner steps that the container holds.
+    pub held: Vec<String>,
     pub privileged: bool,
     pub cap_add: Vec<String>,
     pub cap_drop: Vec<String>,
@@ -130,6 +132,7 @@ impl Settings {
                 pids: number("pids", inputs.pids, 1.0, &mut problems),
                 shm_size: size("shm_size", &inputs.shm_size, &mut problems),
             },
+            held: Vec::new(),
             platform: platform(inputs.platform, &mut problems),
             privileged: inputs.privileged,
             cap_add: inputs.cap_add,

@@ -114,6 +114,14 @@ pub fn job_container(settings: &Settings, image: &ImageFacts, around: &Surroundi
     // Steps of a job run what lies there, whoever they run as.
     specification.tmpfs.insert(JOBS_DIRECTORY.to_owned(), "rw,exec,nosuid,nodev,mode=1777".to_owned());
     specification.is_attached = true;
+    // For the agent, which keeps them to itself (docs/reference/limits.md).
+    let network = specification.network.as_str();
+    if !matches!(network, "host" | "none") && !network.starts_with("container:") {
+        specification.environment.push("STEP_RUNNER_OWN_NETWORK=1".to_owned());
+    }
+    if !settings.held.is_empty() {
+        specification.environment.push(format!("STEP_RUNNER_HELD={}", settings.held.join(",")));
+    }
     Ok(specification)
 }
 

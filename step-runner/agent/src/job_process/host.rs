@@ -1,6 +1,7 @@
 //! Carries out effects: one at a time, at once, and each with the outcome that its description promises.
 
 pub mod confinement;
+mod network;
 mod secrets;
 mod watches;
 
@@ -18,6 +19,7 @@ use super::{Ask, Audience, Settings, Streams};
 use crate::definitions::Loader;
 use crate::system::{self, Leftover, Spawner};
 use confinement::Confiner;
+use network::Network;
 use secrets::KnownSecrets;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -65,6 +67,7 @@ pub struct Host {
     /// What every process of the job has in its environment.
     marker: Marker,
     confiner: Confiner,
+    network: Network,
     loader: Arc<Mutex<Loader>>,
     looks_up_provenance: bool,
     is_swept: bool,
@@ -114,6 +117,7 @@ impl Host {
             journal: None,
             redaction: Redaction::new(settings.secrets.clone(), mark_key),
             has_complained: false,
+            network: Network::new(),
             confiner: Confiner::new(settings.journal.as_deref(), &marker.own),
             marker,
             loader: Arc::new(Mutex::new(Loader::new(&plan.places.build_dir, settings.provenance))),
@@ -282,6 +286,7 @@ impl Host {
                 remove_script(live.script_file.as_deref());
             }
             system::reap_adopted(&self.numbers());
+            usage.network = self.network.since();
             let reached = self.confiner.ended(*step, *exit, usage);
             heard.extend(reached.into_iter().map(|limit| Event::LimitReached { step: *step, limit }));
         }

@@ -9,9 +9,11 @@ use step_model::result::StepId;
 
 impl Run {
     /// The limits of the process that the innermost step becomes. One that hands steps over only waits for them: they are what is limited, where
-    /// they run.
+    /// they run. What is compiled in belongs to us, as the helper of GitLab's runner does: a checkout needs the network that a step may not have.
     pub(super) fn limits_of(&self, program: Option<&Program>) -> Limits {
-        if program.is_some_and(|program| program.handover.is_some()) { Limits::default() } else { self.innermost().limits }
+        let frame = self.innermost();
+        let is_ours = frame.planned.as_ref().is_some_and(|planned| planned.builtin);
+        if is_ours || program.is_some_and(|program| program.handover.is_some()) { Limits::default() } else { frame.limits }
     }
 
     pub(super) fn on_limited(&mut self, step: StepId, limits: Vec<AppliedLimit>) {

@@ -13,13 +13,17 @@ const INPUTS: &str = "STEP_RUNNER_INPUTS";
 const HANDOVER: &str = "STEP_RUNNER_HANDOVER";
 const OUTPUT_FILE: &str = "STEP_RUNNER_OUTPUT_FILE";
 const EXPORT_FILE: &str = "STEP_RUNNER_EXPORT_FILE";
+/// What the steps that are handed over may use, as it is typed: for who can hold all of their environment to it.
+const LIMITS: &str = "STEP_RUNNER_LIMITS";
 
 impl Program {
     /// The variables that say where its files are.
     pub(super) fn variables(&self, files: &StepFiles) -> Vec<(Arc<str>, Value)> {
         let handover = self.handover.as_ref().map(|handover| (HANDOVER, &handover.path));
+        let limits = self.handover.as_ref().map(|handover| handover.plan.limits).filter(|limits| !limits.is_empty());
+        let limits = limits.map(|limits| (Arc::from(LIMITS), Value::string(limits.to_string())));
         let always = [(EXPORT_FILE, &files.export), (INPUTS, &self.inputs_file), (OUTPUT_FILE, &files.output)];
-        always.into_iter().chain(handover).map(|(name, path)| (Arc::from(name), Value::string(Arc::clone(path)))).collect()
+        always.into_iter().chain(handover).map(|(name, path)| (Arc::from(name), Value::string(Arc::clone(path)))).chain(limits).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Linux: control groups first, else the process itself; what the system refuses is not tried twice.
 
+use crate::around;
 use crate::job_process::Streams;
 use crate::job_process::command::{Command, NotStarted};
 use crate::limits::{self, Means, Offer, Planned};
@@ -153,6 +154,7 @@ impl Found {
             affinity: Ok(()),
             processors,
             is_root: rustix::process::geteuid().is_root(),
+            held_around: around::held(),
             ..Offer::nothing("")
         };
         offer.offer_groups(&places);
