@@ -49,6 +49,8 @@ pub struct Controller {
     polls: u32,
     /// Runners that only `concurrent` holds back, in the order in which it began to.
     hungry: BTreeSet<(u64, RunnerId)>,
+    /// The runner whose turn among them it is.
+    called: Option<RunnerId>,
     /// Numbers of arrivals and of turns.
     counter: u64,
     over: Remembered,
@@ -77,6 +79,7 @@ impl Controller {
             jobs: BTreeMap::new(),
             polls: 0,
             hungry: BTreeSet::new(),
+            called: None,
             counter: 0,
             over: Remembered::default(),
             end_by: None,
@@ -109,6 +112,11 @@ impl Controller {
     /// `on(Event::Woken, ..)` is due no later than this.
     pub fn next_deadline(&self) -> Option<Deadline> {
         if self.mode == Mode::Exited { None } else { self.desk.agenda.next() }
+    }
+
+    /// Jobs whose records name a runner that the configuration does not have. They stay as they are.
+    pub fn unserved(&self) -> &[JobId] {
+        &self.unserved
     }
 
     pub fn has_exited(&self) -> bool {

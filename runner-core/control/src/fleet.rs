@@ -41,6 +41,8 @@ pub(crate) struct Fleet {
     pub unsettled: BTreeSet<InstanceName>,
     /// All of it is being removed, since the process ends.
     pub is_closing: bool,
+    /// What is gone, and what was asked for latest when that was known: a list that was asked for before may still name it.
+    pub gone: BTreeMap<InstanceName, EffectId>,
     /// Why the provider did not do what was asked last.
     pub trouble: Option<String>,
 }

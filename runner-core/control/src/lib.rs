@@ -26,6 +26,8 @@ mod runner;
 pub mod settings;
 mod turn;
 pub mod view;
+pub mod warnings;
+pub mod why;
 
 pub use controller::{Controller, Seed};
 pub use fleet::instance::Retired;

@@ -119,7 +119,10 @@ impl Runner {
     fn possible(&self) -> u32 {
         let environments = &self.settings.environments;
         let room = environments.max_instances.saturating_sub(self.fleet.len()).saturating_sub(self.fleet.requested);
-        let instances = self.fleet.requested + if self.fleet.is_refused() { 0 } else { room };
+        // Some of those that an open request is about may be listed already.
+        let asked = self.fleet.increasing.min(self.fleet.requested);
+        let hoped = if self.fleet.is_refused() { 0 } else { asked + room };
+        let instances = self.fleet.requested - asked + hoped;
         instances.saturating_mul(environments.capacity().min(environments.uses()))
     }
 

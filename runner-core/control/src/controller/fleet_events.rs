@@ -30,6 +30,7 @@ impl Controller {
             }
         };
         known.fleet.update.succeeded();
+        known.fleet.gone.retain(|_, since| *since >= id);
         for (name, state) in &listed {
             note_state(runner, known, name, *state, &mut self.desk);
         }
@@ -60,6 +61,7 @@ impl Controller {
     pub(super) fn is_gone(&mut self, instance: &InstanceId, cause: &str) {
         let Some(runner) = self.runners.get_mut(&instance.runner) else { return };
         let Some(gone) = runner.fleet.remove(&instance.name, &runner.settings.environments) else { return };
+        runner.fleet.gone.insert(instance.name.clone(), self.desk.latest());
         for job in &gone.jobs {
             if let Some(job) = self.jobs.get_mut(job) {
                 job.loss = Some(cause.to_owned());
@@ -205,7 +207,8 @@ impl Controller {
 fn note_state(runner: &RunnerId, known: &mut Runner, name: &InstanceName, state: InstanceState, desk: &mut Desk) {
     let environments = &known.settings.environments;
     if known.fleet.get(name).is_none() {
-        if state == InstanceState::Deleting {
+        // One that is known to be gone is only in lists that are older than that.
+        if state == InstanceState::Deleting || known.fleet.gone.contains_key(name) {
             return;
         }
         known.fleet.requested = known.fleet.requested.saturating_sub(1);

@@ -17,7 +17,12 @@ impl Controller {
     pub(super) fn feed(&mut self, id: &RunnerId) {
         loop {
             match self.holds_back(id) {
-                None => self.take(id),
+                // Whoever waited before comes first.
+                None if !self.hungry.is_empty() && self.called.as_ref() != Some(id) => return self.wait_in_line(id),
+                None => {
+                    self.called = None;
+                    self.take(id);
+                }
                 Some(HeldBack::Concurrent { .. }) => return self.wait_in_line(id),
                 Some(HeldBack::Unhealthy { .. }) => return self.probe(id),
                 Some(_) => return,
@@ -86,6 +91,7 @@ impl Controller {
         if let Some(runner) = self.runners.get_mut(&id) {
             runner.is_hungry = false;
         }
+        self.called = Some(id.clone());
         Some(id)
     }
 
