@@ -1,5 +1,7 @@
 //! What can be typed: the commands of `runner-core`.
 
+use crate::mock::MockArguments;
+use crate::run::RunArguments;
 use crate::trial::TryArguments;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -16,8 +18,12 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Take jobs of the servers that a configuration names.
+    Run(RunArguments),
     /// Run jobs on this machine, on the whole path that jobs of a server take.
     Try(TryArguments),
+    /// Serve jobs of a scenario as GitLab would, and judge what runners do with them.
+    MockGitlab(MockArguments),
     /// Print a completion script.
     Completion { shell: clap_complete::Shell },
     /// Print the manual page of the program, or of one command.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use step_model::time::{Now, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -43,7 +43,8 @@ impl fmt::Debug for Runner {
 /// Everything that effects act on.
 #[derive(Debug)]
 pub struct World {
-    runners: BTreeMap<RunnerId, Runner>,
+    /// A reload adds some; none is taken away, since its jobs may still run.
+    runners: RwLock<BTreeMap<RunnerId, Arc<Runner>>>,
     state: State,
     jobs: Mutex<BTreeMap<JobId, Arc<Job>>>,
     agents: Agents,
@@ -54,6 +55,7 @@ pub struct World {
 impl World {
     /// `events`: where everybody tells what happened.
     pub fn new(runners: BTreeMap<RunnerId, Runner>, state: State, events: UnboundedSender<Event>) -> Arc<Self> {
+        let runners = RwLock::new(runners.into_iter().map(|(id, runner)| (id, Arc::new(runner))).collect());
         Arc::new(Self { runners, state, jobs: Mutex::default(), agents: Agents::default(), polls: Polls::default(), events })
     }
 
@@ -71,15 +73,29 @@ impl World {
         self.jobs().get(id).cloned()
     }
 
-    /// Makes a job known, so that effects about it can be carried out.
+    /// Makes a job known, so that effects about it can be carried out. One that is known stays as it is.
     pub fn add(&self, job: Job) -> Arc<Job> {
-        let job = Arc::new(job);
-        self.jobs().insert(job.id.clone(), job.clone());
-        job
+        self.jobs().entry(job.id.clone()).or_insert_with(|| Arc::new(job)).clone()
     }
 
-    fn runner(&self, id: &RunnerId) -> Option<&Runner> {
-        self.runners.get(id)
+    fn runner(&self, id: &RunnerId) -> Option<Arc<Runner>> {
+        self.runners.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Runners that a new configuration brings.
+    pub fn serve_also(&self, runners: BTreeMap<RunnerId, Runner>) {
+        let mut known = self.runners.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(runners.into_iter().map(|(id, runner)| (id, Arc::new(runner))));
+    }
+
+    /// Releases the groups, whose plugins end.
+    pub async fn shut_down(&self) {
+        let groups: Vec<_> =
+            self.runners.read().unwrap_or_else(PoisonError::into_inner).values().map(|runner| runner.group.clone()).collect();
+        for group in groups {
+            // It has a time limit of its own, and there is nobody to tell.
+            let _ = group.shutdown().await;
+        }
     }
 
     /// Starts one task. Whatever has to keep its order is begun here, before the task.

@@ -11,9 +11,12 @@ mod given;
 mod kept;
 mod local_group;
 mod manual;
+mod mock;
 mod pipeline;
 mod ports;
+mod run;
 mod seal;
+mod source;
 mod state;
 mod trial;
 
@@ -41,7 +44,9 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::Run(arguments) => run::run(&arguments),
         Command::Try(arguments) => trial::run(&arguments),
+        Command::MockGitlab(arguments) => mock::run(&arguments),
         Command::Completion { shell } => manual::completion(shell),
         Command::Man { command } => manual::page(command.as_deref()),
     }

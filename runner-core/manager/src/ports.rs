@@ -80,6 +80,8 @@ pub struct Job {
     pub title: String,
     /// What the agent is asked to run. `None`: the record that was found does not say it, since the agent has it already.
     pub translation: Option<Translation>,
+    /// What the server is told in place of running it: it cannot be run.
+    pub fault: Option<Report>,
     /// Where it runs on its instance. `None`: where the agent stands.
     pub build_dir: Option<Arc<str>>,
     /// What the source needs to go on with the job in another process, and what makes the translation again. Holds the job's token.

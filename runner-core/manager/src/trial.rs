@@ -18,8 +18,9 @@ use crate::exit::{Exit, Stop};
 use crate::given::words;
 use crate::local_group::LocalGroup;
 use crate::plain;
+use crate::run::no_state;
 use crate::seal::Seal;
-use crate::state::{Opened, State, StateFault};
+use crate::state::{Opened, State};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use jobs::GivenJob;
@@ -112,14 +113,6 @@ async fn trial(meant: Meant) -> Result<Exit, Stop> {
 
     let exit = tell_ends(&source.ended(), number_of_jobs, signal, meant.results.as_ref(), meant.is_verbose)?;
     Ok(if how == runner_control::effect::Exit::Done { exit } else { signal.map_or(Exit::Fault, Signal::exit) })
-}
-
-fn no_state(fault: StateFault) -> Stop {
-    let stop = Stop::new(Exit::Fault, fault.to_string());
-    match fault.hint() {
-        Some(hint) => stop.with_hint(hint),
-        None => stop,
-    }
 }
 
 /// Until the controller says that the process may end. A first signal cancels the jobs as a server does; a second ends them at once.

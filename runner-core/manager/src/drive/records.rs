@@ -18,11 +18,11 @@ impl World {
     pub(super) fn save(self: &Arc<Self>, id: EffectId, record: &Record) {
         let job = record.job.clone();
         let found = self.job(&job).zip(self.runner(&job.runner));
-        let Some((known, seal)) = found.map(|(known, runner)| (known, &runner.seal)) else {
+        let Some((known, runner)) = found else {
             return self.tell(Event::Saved { id, job, outcome: Err("the job is not known here".to_owned()) });
         };
         let key = key(&job);
-        let sealed = seal.seal(&KeptJob { record, kept: &known.kept }.to_bytes(), &key);
+        let sealed = runner.seal.seal(&KeptJob { record, kept: &known.kept }.to_bytes(), &key);
         known.set_owner_record(sealed.clone());
         let written = self.state.put(key, sealed);
         let world = self.clone();

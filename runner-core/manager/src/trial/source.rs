@@ -92,6 +92,7 @@ impl TrialSource {
             id: JobId::new(&self.runner, number),
             title: given.title,
             translation: Some(given.translation),
+            fault: None,
             build_dir: None,
             kept: String::new(),
             owner_record: Mutex::default(),

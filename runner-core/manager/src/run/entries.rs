@@ -1,0 +1,184 @@
+//! Entries of the configuration become runners: a source of jobs and a group of instances each.
+
+use super::configuration::Configuration;
+use super::{settings, system_id};
+use crate::drive::Runner;
+use crate::exit::Stop;
+use crate::seal::Seal;
+use crate::source::gitlab::{EntrySettings, GitLabSource, Place};
+use runner_config::settings::{Executor, Runner as Entry};
+use runner_control::event::Event;
+use runner_control::id::RunnerId;
+use runner_control::settings::Settings;
+use runner_fleeting::{ConnectorConfig, Hosted, InstanceGroup as _, Locate, Options, Secret, locate};
+use runner_gitlab::client::{TlsFiles, Unwatched};
+use runner_gitlab::trace::sending::SendingSettings;
+use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl, SystemId, Token};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What entries have in common.
+#[derive(Debug)]
+pub struct Entries {
+    config_directory: PathBuf,
+    state: PathBuf,
+    environment: BTreeMap<String, String>,
+    system_id: SystemId,
+    events: UnboundedSender<Event>,
+    /// Those that were begun: a reload begins only what is new.
+    begun: std::sync::Mutex<BTreeSet<RunnerId>>,
+}
+
+impl Entries {
+    /// # Errors
+    /// The system has no id and none can be written.
+    pub fn new(configuration: &Configuration, state: PathBuf, events: UnboundedSender<Event>) -> Result<Self, Stop> {
+        Ok(Self {
+            system_id: system_id::of_directory(&configuration.directory)?,
+            config_directory: configuration.directory.clone(),
+            environment: configuration.environment.clone(),
+            state,
+            events,
+            begun: std::sync::Mutex::default(),
+        })
+    }
+
+    /// The runners that are new, and what the controller decides by. An entry whose plugin does not start takes no jobs, and says why.
+    pub async fn begin(&self, config: &runner_config::Settings) -> (BTreeMap<RunnerId, Runner>, Settings) {
+        let mut decided = settings::controller(config, &self.environment);
+        let mut runners = BTreeMap::new();
+        for entry in &config.runners {
+            let id = settings::id(entry);
+            if self.is_begun(&id) {
+                continue;
+            }
+            match self.runner(entry, &id, config).await {
+                Ok(runner) => _ = runners.insert(id, runner),
+                Err(why) => {
+                    tracing::error!(runner = entry.shown_name(), "the runner takes no jobs: {why}");
+                    if let Some(settings) = decided.runners.get_mut(&id) {
+                        settings.refused = Some(why);
+                    }
+                }
+            }
+        }
+        (runners, decided)
+    }
+
+    fn is_begun(&self, id: &RunnerId) -> bool {
+        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(id)
+    }
+
+    async fn runner(&self, entry: &Entry, id: &RunnerId, config: &runner_config::Settings) -> Result<Runner, String> {
+        let token = Token::new(entry.token.expose());
+        let group = self.group(entry, token.short()).await?;
+        let client = self.client(entry, config)?;
+        let seal = Seal::of_token(token.expose());
+        let source = GitLabSource::new(id.clone(), client, token.clone(), self.entry_settings(entry, id, &token)?, self.events.clone());
+        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
+        Ok(Runner { source: Arc::new(source), group: Arc::new(group), seal })
+    }
+
+    fn client(&self, entry: &Entry, config: &runner_config::Settings) -> Result<Client, String> {
+        let url = ServerUrl::parse(&entry.url).map_err(|fault| fault.to_string())?;
+        let executor = entry.executor.map_or("", Executor::name);
+        let info = RunnerInfo { labels: entry.labels.clone(), ..RunnerInfo::of_this_program(executor, "bash") };
+        let path = |file: &Option<String>| file.as_ref().map(PathBuf::from);
+        let tls = TlsFiles {
+            authority: path(&entry.tls.ca_file),
+            certificate: path(&entry.tls.cert_file),
+            key: path(&entry.tls.key_file),
+            directory: Some(self.config_directory.join("certs")),
+        };
+        let mut settings = ClientSettings { tls, ..ClientSettings::new(url, info, self.system_id.clone()) };
+        if let Some(age) = config.global.connection_max_age {
+            settings.timeouts.connection_age = age;
+        }
+        Ok(Client::new(settings, Arc::new(Unwatched)))
+    }
+
+    /// The plugin of the entry, taken up.
+    async fn group(&self, entry: &Entry, short_token: &str) -> Result<Hosted, String> {
+        let here = serde_json::json!({"name": format!("runner-{short_token}")});
+        let (name, config) = match (&entry.autoscaler, entry.executor) {
+            (Some(autoscaler), Some(Executor::Instance | Executor::DockerAutoscaler)) => {
+                (autoscaler.plugin.as_str(), autoscaler.plugin_config.expose())
+            }
+            (_, Some(Executor::Shell | Executor::Docker)) => ("local", &here),
+            (_, executor) => return Err(format!("the executor `{}` is not supported yet", executor.map_or("", Executor::name))),
+        };
+        let beside = std::env::current_exe().ok().and_then(|program| program.parent().map(std::path::Path::to_path_buf));
+        let places = Locate { directories: beside.into_iter().collect(), path: std::env::var_os("PATH") };
+        let program = locate(name, &places).map_err(|missing| missing.to_string())?;
+        let hosted = Hosted::new(program, Options::named(name));
+        let settings = runner_fleeting::Settings { connector: connector(entry)? };
+        let info = hosted.init(config, &settings).await.map_err(|failure| format!("the plugin `{name}`: {failure}"))?;
+        tracing::info!(
+            runner = entry.shown_name(),
+            plugin = name,
+            group = info.id,
+            max_size = info.max_size,
+            version = info.version,
+            "the plugin is ready"
+        );
+        Ok(hosted)
+    }
+
+    fn entry_settings(&self, entry: &Entry, id: &RunnerId, token: &Token) -> Result<EntrySettings, String> {
+        let builds_dir = match &entry.builds_dir {
+            Some(dir) => dir.clone(),
+            None => std::env::current_dir().map_err(|fault| fault.to_string())?.join("builds").to_string_lossy().into_owned(),
+        };
+        let has_containers = entry.executor.is_some_and(Executor::has_containers);
+        let containers = ["docker", "service"].into_iter().filter(|_| has_containers);
+        let place = Place {
+            name: entry.shown_name(),
+            builds_dir,
+            short_token: token.short().to_owned(),
+            builtins: ["checkout", "cache", "artifact"].into_iter().chain(containers).map(str::to_owned).collect(),
+            ignore_image: !has_containers,
+            environment: entry.environment.iter().map(|variable| (variable.name.clone(), variable.value.expose().to_owned())).collect(),
+        };
+        let tries = u32::try_from(entry.job_status_final_update_retry_limit).unwrap_or(u32::MAX);
+        let sending =
+            SendingSettings { tries: if tries == 0 { SendingSettings::default().tries } else { tries }, ..SendingSettings::default() };
+        Ok(EntrySettings {
+            place,
+            output_limit: if entry.output_limit == 0 { runner_gitlab::trace::limit::DEFAULT_LIMIT } else { entry.output_limit },
+            timestamps: entry.has_feature("FF_TIMESTAMPS", &self.environment),
+            sending,
+            directory: self.state.join("jobs").join(file_name(id.as_str())),
+        })
+    }
+}
+
+/// What the entry says of how instances are reached.
+fn connector(entry: &Entry) -> Result<ConnectorConfig, String> {
+    let Some(given) = entry.autoscaler.as_ref().map(|autoscaler| &autoscaler.connector) else { return Ok(ConnectorConfig::default()) };
+    let key = given
+        .key_path
+        .as_ref()
+        .map(std::fs::read)
+        .transpose()
+        .map_err(|fault| format!("the key of the connector cannot be read: {fault}"))?;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    Ok(ConnectorConfig {
+        os: text(&given.os),
+        arch: text(&given.arch),
+        protocol: text(&given.protocol),
+        port: given.protocol_port.map_or(0, i64::from),
+        username: text(&given.username),
+        password: given.password.as_ref().map(|password| Secret::new(password.expose())).unwrap_or_default(),
+        key: key.map(Secret::new).unwrap_or_default(),
+        use_static_credentials: given.use_static_credentials,
+        keepalive: given.keepalive.unwrap_or_default(),
+        timeout: given.timeout.unwrap_or_default(),
+    })
+}
+
+/// `https://gitlab.example#7` as one part of a path.
+fn file_name(id: &str) -> String {
+    id.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' }).collect()
+}

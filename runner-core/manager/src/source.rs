@@ -1,0 +1,4 @@
+//! Where jobs come from.
+
+pub mod gitlab;
+mod slots;
