@@ -14,6 +14,7 @@ mod page;
 mod payloads;
 mod processes;
 mod remote;
+mod runner_deaths;
 mod runner_run;
 mod runner_try;
 mod secrets;

@@ -1,6 +1,8 @@
 //! What can be typed: the commands of `runner-core`.
 
+use crate::config::ConfigArguments;
 use crate::mock::MockArguments;
+use crate::operations::{JobsArguments, StatusArguments};
 use crate::run::RunArguments;
 use crate::trial::TryArguments;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -22,6 +24,12 @@ pub enum Command {
     Run(RunArguments),
     /// Run jobs on this machine, on the whole path that jobs of a server take.
     Try(TryArguments),
+    /// Say what a runner of this machine does: runners, instances, jobs.
+    Status(StatusArguments),
+    /// Say what runs where, since when, and why something waits.
+    Jobs(JobsArguments),
+    /// Look at a configuration.
+    Config(ConfigArguments),
     /// Serve jobs of a scenario as GitLab would, and judge what runners do with them.
     MockGitlab(MockArguments),
     /// Print a completion script.

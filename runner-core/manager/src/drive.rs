@@ -22,7 +22,7 @@ use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use step_model::time::{Now, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
@@ -147,12 +147,19 @@ impl Clock {
     }
 }
 
-/// Runs until the controller says that the process may end.
+/// Nothing is due: whatever comes next is an event.
+const FOR_EVER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A look at the controller between two events.
+pub type Look = Box<dyn FnOnce(&Controller) + Send>;
+
+/// Runs until the controller says that the process may end. `looks`: of those who only want to see.
 pub async fn run(
     mut controller: Controller,
     first: Vec<Effect>,
     world: Arc<World>,
     mut happened: UnboundedReceiver<Event>,
+    mut looks: UnboundedReceiver<Look>,
     clock: Clock,
 ) -> Exit {
     let mut effects = first;
@@ -163,16 +170,17 @@ pub async fn run(
             }
             world.carry_out(effect);
         }
-        let event = match controller.next_deadline().map(|deadline| deadline.remaining(clock.now())) {
-            None => happened.recv().await,
-            Some(rest) => tokio::select! {
-                biased;
-                event = happened.recv() => event,
-                () = tokio::time::sleep(rest) => Some(Event::Woken),
-            },
+        let rest = controller.next_deadline().map_or(FOR_EVER, |deadline| deadline.remaining(clock.now()));
+        let event = tokio::select! {
+            biased;
+            // The world holds a sender, so there is always a next event.
+            event = happened.recv() => event.unwrap_or(Event::Woken),
+            Some(look) = looks.recv() => {
+                look(&controller);
+                continue;
+            }
+            () = tokio::time::sleep(rest) => Event::Woken,
         };
-        // The world holds a sender, so there is always a next event.
-        let event = event.unwrap_or(Event::Woken);
         tracing::debug!(?event, "event");
         effects = controller.on(event, clock.now());
     }

@@ -2,6 +2,7 @@
 
 mod agent_program;
 mod command_line;
+mod config;
 mod connect;
 mod dispatch;
 mod drive;
@@ -12,6 +13,7 @@ mod kept;
 mod local_group;
 mod manual;
 mod mock;
+mod operations;
 mod pipeline;
 mod ports;
 mod run;
@@ -46,6 +48,9 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Try(arguments) => trial::run(&arguments),
+        Command::Status(arguments) => operations::status(&arguments),
+        Command::Jobs(arguments) => operations::jobs(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
         Command::MockGitlab(arguments) => mock::run(&arguments),
         Command::Completion { shell } => manual::completion(shell),
         Command::Man { command } => manual::page(command.as_deref()),

@@ -1,6 +1,6 @@
 //! `run`: takes jobs of the servers that a configuration names, until it is asked to end.
 
-mod configuration;
+pub mod configuration;
 mod entries;
 mod logging;
 mod reload;
@@ -11,6 +11,7 @@ mod system_id;
 use crate::drive::{self, Clock, World};
 use crate::exit::{Exit, Stop};
 use crate::given::words;
+use crate::operations;
 use crate::state::{Opened, State, StateFault};
 use clap::Args;
 use configuration::Configuration;
@@ -63,7 +64,7 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let directory = arguments.state.clone().unwrap_or_else(|| configuration.directory.join(".runner-core"));
     let Opened { state, kept, generation } = State::open(&directory).map_err(no_state)?;
     let (events, happened) = unbounded_channel();
-    let entries = Entries::new(&configuration, directory, events.clone())?;
+    let entries = Entries::new(&configuration, directory.clone(), events.clone())?;
     let (runners, settings) = entries.begin(&configuration.settings).await;
     let world = World::new(runners, state, events.clone());
 
@@ -71,7 +72,11 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let records = world.recover(&kept);
     tracing::info!(jobs = records.len(), runners = settings.runners.len(), concurrent = settings.concurrent, "runner-core begins");
     let (controller, effects) = Controller::start(settings, records, generation, drive::seed(), clock.now());
-    let mut running = pin!(drive::run(controller, effects, world.clone(), happened, clock));
+    let (looks, seen) = unbounded_channel();
+    let mut running = pin!(drive::run(controller, effects, world.clone(), happened, seen, clock));
+    operations::serve(&directory, configuration.settings.global.listen_address.as_deref(), looks)
+        .await
+        .map_err(|fault| Stop::bad_input(format!("could not answer operators: {}", words(&fault))))?;
     let mut reload = reload::Reload::new(configuration, entries);
     let how = loop {
         tokio::select! {

@@ -107,7 +107,9 @@ async fn trial(meant: Meant) -> Result<Exit, Stop> {
 
     let clock = Clock::start();
     let (controller, effects) = Controller::start(settings, world.recover(&kept), generation, drive::seed(), clock.now());
-    let running = drive::run(controller, effects, world, happened, clock);
+    // Nobody looks at it from outside.
+    let (_looks, seen) = unbounded_channel();
+    let running = drive::run(controller, effects, world, happened, seen, clock);
     let (how, signal) = until_the_end(running, &mut signals, &source, &events).await;
     let _ = group.shutdown().await;
 

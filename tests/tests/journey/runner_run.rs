@@ -5,16 +5,17 @@ use ci_tests::workshop::Workshop;
 use runner_mock_gitlab::scenario::{Cancel, CancelWhen, Seconds};
 use runner_mock_gitlab::world::World;
 use runner_mock_gitlab::{Burst, JobKey, Report, Scenario, Server};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 const TOKEN: &str = "glrt-journey-runner-token";
 
 /// A server, a workshop with a configuration for it, and a place for its agents.
-struct Scene {
-    server: Arc<Server>,
-    workshop: Workshop,
+pub struct Scene {
+    pub server: Arc<Server>,
+    pub workshop: Workshop,
     /// Dropped, it ends the thread of the server.
     _serving: tokio::sync::oneshot::Sender<()>,
 }
@@ -37,17 +38,17 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-fn jobs(count: u64, script: &[&str]) -> Burst {
+pub fn jobs(count: u64, script: &[&str]) -> Burst {
     let script = script.iter().map(|line| (*line).to_owned()).collect();
     Burst { count, script, variables: [("GIT_STRATEGY".to_owned(), "none".to_owned())].into(), ..Burst::default() }
 }
 
 impl Scene {
-    fn new(bursts: Vec<Burst>) -> Self {
+    pub fn new(bursts: Vec<Burst>) -> Self {
         Self::with(bursts, |_| {})
     }
 
-    fn with(bursts: Vec<Burst>, change: impl FnOnce(&mut Scenario)) -> Self {
+    pub fn with(bursts: Vec<Burst>, change: impl FnOnce(&mut Scenario)) -> Self {
         let mut scenario = Scenario { bursts, trace_interval: Seconds(0.2), long_poll: Seconds(1.0), ..Scenario::with_jobs(TOKEN, 0) };
         change(&mut scenario);
         let (server, serving) = serve(scenario);
@@ -57,11 +58,11 @@ impl Scene {
         scene
     }
 
-    fn configure(&self, concurrent: u32) {
+    pub fn configure(&self, concurrent: u32) {
         self.workshop.file("config.toml", configuration(&self.server.url(), &self.workshop, concurrent));
     }
 
-    fn run(&self) -> Started {
+    pub fn run(&self) -> Started {
         let plugins = path("FLEETING_PLUGIN_LOCAL").parent().expect("a directory").to_path_buf();
         let search = format!("{}:{}", plugins.display(), std::env::var("PATH").unwrap_or_default());
         let arguments = ["run", "--config", "config.toml", "--log-level", "debug"];
@@ -70,12 +71,12 @@ impl Scene {
     }
 
     /// Waits until this is so on the server, as long as a busy machine may need.
-    fn until(&self, is_so: impl FnMut(&World) -> bool) {
+    pub fn until(&self, is_so: impl FnMut(&World) -> bool) {
         let waited = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(100), self.server.until(is_so)).await });
         assert!(waited.is_ok(), "{}\n{:#?}", self.server.report(), self.server.look(|world| world.record().to_vec()));
     }
 
-    fn until_all_ended(&self) {
+    pub fn until_all_ended(&self) {
         self.until(|world| {
             let report = world.report();
             report.open.is_empty() && report.waiting.is_empty()
@@ -91,7 +92,7 @@ impl Scene {
     }
 
     /// Ends the runner as an operator does, and what it started.
-    fn end(self, runner: Started, report: impl FnOnce(Report) -> Report) {
+    pub fn end(self, runner: Started, report: impl FnOnce(Report) -> Report) {
         runner.signal(Signal::QUIT);
         runner.finish().exits(0);
         let report = report(self.server.report());
@@ -111,12 +112,17 @@ impl Drop for Scene {
 }
 
 /// Who listens on a socket is asked to end its jobs and itself.
-fn end_agent(socket: &std::path::Path) {
-    let Ok(stream) = std::os::unix::net::UnixStream::connect(socket) else { return };
-    let Ok(peer) = rustix::net::sockopt::socket_peercred(&stream) else { return };
+fn end_agent(socket: &Path) {
+    let Some(pid) = who_listens(socket) else { return };
     for _ in 0..2 {
-        let _ = rustix::process::kill_process(peer.pid, Signal::TERM);
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
+}
+
+/// The process of a front.
+pub fn who_listens(socket: &Path) -> Option<Pid> {
+    let stream = std::os::unix::net::UnixStream::connect(socket).ok()?;
+    Some(rustix::net::sockopt::socket_peercred(&stream).ok()?.pid)
 }
 
 fn configuration(url: &str, workshop: &Workshop, concurrent: u32) -> String {
@@ -229,7 +235,7 @@ fn case_196_sigquit_takes_no_more_jobs_and_lets_those_that_run_finish() {
 }
 
 /// Every line once, in order.
-fn check_lines(scene: &Scene) {
+pub fn check_lines(scene: &Scene) {
     for id in scene.ids() {
         let trace = scene.trace(id);
         let lines: Vec<&str> = trace.lines().filter_map(|line| line.get(32..)).filter(|line| line.starts_with("line ")).collect();

@@ -2,6 +2,7 @@
 
 use crate::exit::{Complaint, Exit, Stop};
 use crate::given;
+use runner_config::location::{self, Surroundings};
 use runner_config::{Parsed, Settings, Severity};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,17 +77,19 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
-fn environment() -> BTreeMap<String, String> {
+/// Of this process, as far as it is UTF-8.
+pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
 /// Where GitLab's runner looks.
-fn default_path(environment: &BTreeMap<String, String>) -> PathBuf {
-    let is_administrator = rustix::process::geteuid().is_root();
-    match (environment.get("CONFIG_FILE"), environment.get("HOME")) {
-        (Some(file), _) if !file.is_empty() => PathBuf::from(file),
-        _ if is_administrator => PathBuf::from("/etc/gitlab-runner/config.toml"),
-        (_, Some(home)) => Path::new(home).join(".gitlab-runner/config.toml"),
-        _ => PathBuf::from("config.toml"),
-    }
+pub fn default_path(environment: &BTreeMap<String, String>) -> PathBuf {
+    let value = |name: &str| environment.get(name).map(String::as_str);
+    let surroundings = Surroundings {
+        config_file: value("CONFIG_FILE"),
+        home: value("HOME"),
+        is_root: rustix::process::geteuid().is_root(),
+        is_windows: cfg!(windows),
+    };
+    PathBuf::from(location::default_path(surroundings))
 }
