@@ -52,18 +52,19 @@ impl Workshop {
         Invocation::of(&path("RUNNER_CORE"), arguments).dir(self.dir()).env("TMPDIR", self.path("tmp"))
     }
 
-    /// A shell line in the workshop, with `step-runner` in the PATH.
+    /// A shell line in the workshop, with `step-runner` and `runner-core` in the PATH.
     pub fn shell(&self, line: &str) -> Invocation {
         let programs = self.path("programs");
         std::fs::create_dir_all(&programs).expect("a directory can be made");
-        let link = programs.join("step-runner");
-        #[cfg(unix)]
-        if !link.exists() {
-            std::os::unix::fs::symlink(path("STEP_RUNNER"), &link).expect("a link can be made");
-        }
-        #[cfg(not(unix))]
-        if !link.exists() {
-            std::fs::copy(path("STEP_RUNNER"), &link).expect("a program can be copied");
+        for (name, variable) in [("step-runner", "STEP_RUNNER"), ("runner-core", "RUNNER_CORE")] {
+            let link = programs.join(name);
+            if link.exists() {
+                continue;
+            }
+            #[cfg(unix)]
+            std::os::unix::fs::symlink(path(variable), &link).expect("a link can be made");
+            #[cfg(not(unix))]
+            std::fs::copy(path(variable), &link).map(drop).expect("a program can be copied");
         }
         let search = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
         Invocation::of(Path::new("/bin/sh"), ["-c", line]).dir(self.dir()).env("PATH", search).env("TMPDIR", self.path("tmp"))

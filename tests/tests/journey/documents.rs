@@ -145,6 +145,7 @@ fn script(commands: &[Command]) -> String {
     let mut script = "exec 2>&1\n".to_owned();
     for command in commands {
         let command = command.as_script().replace("cargo run --release --package step-runner --", "step-runner");
+        let command = command.replace("cargo run --release --package runner-manager --", "runner-core");
         script += &format!("last=$?; echo '{MARK}'; (exit $last)\n{command}\n");
     }
     script + "exit 0\n"

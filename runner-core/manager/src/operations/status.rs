@@ -1,7 +1,7 @@
 //! What runs where, since when, and why something waits: a view of the controller as it is told to others.
 
-use runner_control::Controller;
 use runner_control::view::{InstanceView, JobPhase, JobView, RunnerView};
+use runner_control::{Controller, HeldBack};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -133,8 +133,25 @@ fn runner(view: RunnerView) -> Runner {
         polls: view.polls,
         instances: view.instances,
         free: view.free,
-        held_back: view.held_back.map(|why| format!("{why:?}")).unwrap_or_default(),
+        held_back: view.held_back.as_ref().map(held_back).unwrap_or_default(),
         trouble: view.trouble,
+    }
+}
+
+/// Why no job is asked for, in words.
+fn held_back(why: &HeldBack) -> String {
+    let and = |trouble: &Option<String>| trouble.as_ref().map(|trouble| format!(": {trouble}")).unwrap_or_default();
+    match why {
+        HeldBack::Ending => "the runner is ending".to_owned(),
+        HeldBack::Removed => "the configuration does not have it any more".to_owned(),
+        HeldBack::Refused { why } => format!("it cannot be served: {why}"),
+        HeldBack::Unhealthy { reason } => format!("the server refused it again and again: {reason}"),
+        HeldBack::Recovering => "jobs of the process before are looked for first".to_owned(),
+        HeldBack::Pause { trouble } => format!("`check_interval` has not passed since the last answer{}", and(trouble)),
+        HeldBack::Limit { limit } => format!("`limit` is {limit}"),
+        HeldBack::RequestConcurrency { allowed } => format!("{allowed} requests are open, which is what `request_concurrency` allows now"),
+        HeldBack::Capacity { trouble } => format!("no instance has a free place or can be asked for{}", and(trouble)),
+        HeldBack::Concurrent { concurrent } => format!("`concurrent` is {concurrent}"),
     }
 }
 
