@@ -7,9 +7,11 @@ mod call;
 mod connections;
 mod jobs;
 mod runners;
+mod trust;
 
-pub use connections::{BadTls, Proxy, TlsFiles};
+pub use connections::{Proxy, TlsFiles};
 pub use jobs::{JobAccess, Poll};
+pub use trust::BadTls;
 
 use crate::cell::{self, CellId};
 use crate::retry::RetryPolicy;

@@ -1,8 +1,9 @@
 //! The door to reqwest: connections with the certificates, proxies and times of the settings. Files that change are read again.
 
+use super::trust::{self, BadTls};
 use super::{ClientSettings, Timeouts};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -48,23 +49,6 @@ pub enum Proxy {
     Environment,
     None,
     Address(String),
-}
-
-/// Why no connection can be made with these settings.
-#[derive(Debug, thiserror::Error)]
-pub enum BadTls {
-    #[error("could not read `{path}`: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("there is no certificate in `{path}`")]
-    NoCertificate { path: PathBuf },
-    #[error("a client certificate needs both files, `tls-cert-file` and `tls-key-file`")]
-    Half,
-    #[error("`{path}` and its key do not make a client certificate")]
-    NoIdentity { path: PathBuf },
-    #[error("the proxy is no address")]
-    Proxy,
-    #[error("could not prepare connections: {why}")]
-    Build { why: String },
 }
 
 /// Connections that are kept, and made anew when they are old or a file has changed.
@@ -125,15 +109,12 @@ impl Connections {
             .tcp_nodelay(true)
             .pool_idle_timeout(self.timeouts.idle)
             .pool_max_idle_per_host(100)
-            .retry(reqwest::retry::never())
-            .tls_version_min(reqwest::tls::Version::TLS_1_2);
-        let authorities = files.authority.as_deref().map(certificates).transpose()?.unwrap_or_default();
-        // Without TLS no certificate of the system is needed, and an image may have none.
-        builder = if self.is_tls { builder.tls_certs_merge(authorities) } else { builder.tls_certs_only(authorities) };
-        builder = match (&files.certificate, &files.key) {
-            (Some(certificate), Some(key)) => builder.identity(identity(certificate, key)?),
-            (None, None) => builder,
-            _ => return Err(BadTls::Half),
+            .retry(reqwest::retry::never());
+        builder = if self.is_tls {
+            builder.tls_backend_preconfigured(trust::config(files)?)
+        } else {
+            // No certificate of the system is needed, and an image may have none.
+            builder.tls_certs_only([])
         };
         builder = match &self.proxy {
             Proxy::Environment => builder,
@@ -142,20 +123,4 @@ impl Connections {
         };
         builder.build().map_err(|fault| BadTls::Build { why: fault.to_string() })
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, BadTls> {
-    fs::read(path).map_err(|source| BadTls::Read { path: path.to_owned(), source })
-}
-
-fn certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, BadTls> {
-    let found = reqwest::Certificate::from_pem_bundle(&read(path)?).unwrap_or_default();
-    if found.is_empty() { Err(BadTls::NoCertificate { path: path.to_owned() }) } else { Ok(found) }
-}
-
-fn identity(certificate: &Path, key: &Path) -> Result<reqwest::Identity, BadTls> {
-    let mut both = read(certificate)?;
-    both.push(b'\n');
-    both.extend(read(key)?);
-    reqwest::Identity::from_pem(&both).map_err(|_| BadTls::NoIdentity { path: certificate.to_owned() })
 }

@@ -110,6 +110,13 @@ impl Framed {
         self.is_plain = false;
     }
 
+    /// Something else is written next: a line whose end was not written yet ends here.
+    pub fn interrupt(&mut self, out: &mut Vec<u8>) {
+        if self.state.unended.take().is_some() {
+            out.push(b'\n');
+        }
+    }
+
     /// The log has ended: what is held is a line.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.held.is_empty() {
@@ -119,9 +126,7 @@ impl Framed {
         } else if self.state.inside.take().is_some() {
             out.push(b'\n');
         }
-        if self.state.unended.take().is_some() {
-            out.push(b'\n');
-        }
+        self.interrupt(out);
     }
 
     /// Takes a line, or a piece of a long one; says how much of it was used.

@@ -105,6 +105,7 @@ impl Trace {
         let (mut sanitised, mut scratch) = (Vec::new(), Vec::new());
         Sanitiser::default().push(masked.as_bytes(), &self.settings.prefixes, &mut scratch, &mut sanitised);
         let mut out = std::mem::take(&mut self.out);
+        self.framed.interrupt(&mut out);
         match self.settings.headers {
             Headers::Full => {
                 let mut stamper = Stamper::new(Stream::RUNNER, Stamps::Full);

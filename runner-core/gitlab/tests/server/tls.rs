@@ -3,8 +3,8 @@
 use crate::{client_of, scenario, settings, token};
 use runner_gitlab::answer::Polled;
 use runner_gitlab::client::TlsFiles;
-use runner_gitlab::{Client, ClientSettings};
-use runner_mock_gitlab::Server;
+use runner_gitlab::{Client, ClientSettings, ServerUrl};
+use runner_mock_gitlab::{Certificates, Server};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -33,6 +33,20 @@ async fn an_authority_of_ones_own_is_trusted_and_no_other() {
     write(&authority, &server.certificates().expect("TLS").authority_pem(), 0);
     assert!(has_job(&client_of(trusting(&server, &authority))).await);
     assert!(!has_job(&client_of(settings(&server.url()))).await);
+}
+
+#[tokio::test]
+async fn a_server_that_signed_itself_is_trusted_under_its_own_name_only() {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = Server::listen(scenario(1, ""), address, Some(Certificates::self_signed())).await.expect("a port");
+    let directory = tempfile::tempdir().expect("a directory");
+    let authority = directory.path().join("ca.pem");
+    write(&authority, &server.certificates().expect("TLS").authority_pem(), 0);
+    assert!(!has_job(&client_of(settings(&server.url()))).await);
+    let mut elsewhere = trusting(&server, &authority);
+    elsewhere.url = ServerUrl::parse(&server.url().replace("localhost", "127.0.0.2")).expect("an address");
+    assert!(!has_job(&client_of(elsewhere)).await);
+    assert!(has_job(&client_of(trusting(&server, &authority))).await);
 }
 
 #[tokio::test]

@@ -97,6 +97,17 @@ fn what_the_runner_says_is_stamped_and_masked() {
 }
 
 #[test]
+fn what_the_runner_says_between_the_lines_of_an_agent_is_a_line_also_without_headers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut trace = Trace::open(directory.path(), TraceSettings { headers: Headers::None, ..settings() }).expect("begun");
+    trace.push(format!("{TIME} 01O one\n").as_bytes()).expect("written");
+    trace.say("between", Timestamp::default()).expect("said");
+    trace.push(format!("{TIME} 01O two\n").as_bytes()).expect("written");
+    trace.finish().expect("written");
+    assert_eq!(text(directory.path()), "one\nbetween\ntwo\n");
+}
+
+#[test]
 fn runner_108_nothing_can_be_read_behind_the_end() {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("trace"), "four").expect("written");
