@@ -3,3 +3,4 @@
 pub mod agent;
 mod client;
 mod fake_agent;
+mod gitlab;
