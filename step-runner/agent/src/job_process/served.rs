@@ -45,6 +45,10 @@ use tokio::task::JoinSet;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The name of the socket for later fronts.
 pub(crate) const SOCKET: &str = "socket";
+/// Of memory.
+const PAGE: usize = 4096;
+/// More than a socket holds, and little to be zeroed before each reading of a large request.
+const LARGEST_READ: usize = 256 << 10;
 /// How often a job looks whether its directory is still there.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -102,7 +106,7 @@ fn arrival(link: &UnixStream) -> io::Result<Option<Arrival>> {
             (_, known) => birth = known,
         }
         if lock.is_none() {
-            let mut buffer = [0; 4096];
+            let mut buffer = [0; PAGE];
             let (read, descriptor) = detached::receive_with(link, &mut buffer)?;
             if read == 0 {
                 return Ok(None);
@@ -111,10 +115,11 @@ fn arrival(link: &UnixStream) -> io::Result<Option<Arrival>> {
             frames.bytes.extend_from_slice(&buffer[..read]);
             continue;
         }
-        // A request may be large: it is read where it is kept.
-        let room = frames.bytes.capacity() - frames.bytes.len();
+        // Once the head of a frame is there, so is the room for all of it: a request may be large, and is read where it is kept. Before, a page is
+        // enough: most requests fit, and each page that is touched costs as much as to read what is in it.
         let start = frames.bytes.len();
-        frames.bytes.resize(start + room.max(64 << 10), 0);
+        let room = (frames.bytes.capacity() - start).clamp(PAGE, LARGEST_READ);
+        frames.bytes.resize(start + room, 0);
         let read = (&mut &*link).read(&mut frames.bytes[start..])?;
         frames.bytes.truncate(start + read);
         if read == 0 {
@@ -265,7 +270,10 @@ async fn carry_out(
             if let Some(Err(error)) = journal.map(|mut journal| journal.closed(closed)) {
                 eprintln!("the journal cannot be closed: {error}");
             }
-            summary(birth, &run, &secrets)
+            let summary = summary(birth, &run, &secrets);
+            // The process ends: to give its memory back piece by piece would only take time.
+            std::mem::forget(run);
+            summary
         }
         Err(error) => {
             let message = format!("could not run the job: {}", system_error::text(&error));

@@ -18,7 +18,9 @@ pub fn share_one_heap() {
 pub fn let_go_of_code() {
     let Ok(maps) = std::fs::File::open("/proc/self/maps") else { return };
     let lines = std::io::BufReader::new(maps).lines().map_while(Result::ok);
-    lines.filter_map(|line| code_of(&line)).for_each(|(start, end)| let_go_of(start, end));
+    // All first: what reads them is code, too.
+    let code: Vec<_> = lines.filter_map(|line| code_of(&line)).collect();
+    code.into_iter().for_each(|(start, end)| let_go_of(start, end));
 }
 
 /// From where to where this mapping is code of a file that nobody can write to.
