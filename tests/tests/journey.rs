@@ -1,6 +1,7 @@
 //! The real program, real processes: what a person does, and what goes wrong for one.
 
 mod bad_input;
+mod caches;
 mod checkouts;
 mod containers;
 mod documents;

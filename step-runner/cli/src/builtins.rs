@@ -21,6 +21,8 @@ pub fn all() -> Builtins {
     #[cfg(feature = "steps")]
     {
         let program = steps_program();
+        steps.push(builtin(&program, "artifact", step_artifact::DEFINITION));
+        steps.push(builtin(&program, "cache", step_cache::DEFINITION));
         steps.push(builtin(&program, "checkout", step_checkout::DEFINITION));
     }
     #[expect(clippy::expect_used, reason = "the definitions are our own, and a test reads them")]
@@ -86,6 +88,6 @@ mod tests {
     #[test]
     fn the_definitions_of_the_builtin_steps_are_sound() {
         let builtins = all();
-        assert_eq!(builtins.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["checkout", "docker", "service"]);
+        assert_eq!(builtins.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["artifact", "cache", "checkout", "docker", "service"]);
     }
 }

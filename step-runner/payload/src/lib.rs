@@ -32,6 +32,12 @@ pub struct Here {
     pub builtins: Vec<String>,
     /// Steps in place of the builtin ones, by the same names. They get the same inputs.
     pub references: BTreeMap<String, StepReference>,
+    /// Where caches are kept. [`CachePlace::Nowhere`]: they are named as not done.
+    pub caches: CachePlace,
+    /// The largest archive of a cache, in bytes. Zero: no limit.
+    pub largest_cache: u64,
+    /// Where artifacts are kept.
+    pub artifacts: ArtifactPlace,
     /// Why there are no containers there, where their steps are not among the builtin ones. Empty: it cannot be said.
     pub no_containers: String,
     /// Run on the host although the job names an image.
@@ -44,6 +50,42 @@ pub struct Here {
     pub dialect: Option<Dialect>,
     /// GitLab waits for this job now, so its token is valid. Not so for a payload that was saved and is run again.
     pub live: bool,
+}
+
+/// Where the caches of a job are kept, as `builtin://cache` takes it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum CachePlace {
+    #[default]
+    Nowhere,
+    /// On the machine where the job runs.
+    Directory(String),
+    /// The inputs `bucket`, `prefix`, `region`, `endpoint`, `path_style`; and the credentials apart.
+    Bucket { settings: BTreeMap<String, serde_json::Value>, credentials: serde_json::Value },
+    /// By key: `{download: {url, headers, env}, upload: {...}}`. [`cache_uses`] tells the keys.
+    Signed(BTreeMap<String, serde_json::Value>),
+}
+
+/// A key of a cache, and what a job does with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheUse {
+    pub key: String,
+    pub restored: bool,
+    pub saved: bool,
+}
+
+/// Where artifacts are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArtifactPlace {
+    /// A GitLab server. `None`: the one that the variable `CI_SERVER_URL` of the job names.
+    Server { url: Option<String> },
+    /// On the machine where the job runs: those of earlier jobs, and those of this one.
+    Directory { earlier: String, own: String },
+}
+
+impl Default for ArtifactPlace {
+    fn default() -> Self {
+        Self::Server { url: None }
+    }
 }
 
 /// A job as steps, and what of it is not carried out here.
@@ -72,6 +114,14 @@ pub struct NotDone {
     pub way_out: String,
     /// The job cannot run at all without it, unless the way out is taken.
     pub refused: bool,
+}
+
+/// The keys of the caches of a payload, as the steps will use them: for whoever signs addresses before the job is turned into steps.
+/// # Errors
+/// As [`steps_of`].
+pub fn cache_uses(payload: &str) -> Result<Vec<CacheUse>, Vec<Problem>> {
+    let job = payload::read(payload.trim_start_matches('\u{feff}'))?;
+    translate::cache_uses(job)
 }
 
 /// Turns the 201 body of `jobs/request` into steps. `supplied` holds values for names that the payload only mentions; it wins over the payload's own variables.

@@ -7,7 +7,7 @@ mod surroundings;
 
 use crate::job::{Job, JobVariable};
 use crate::variables::Variables;
-use crate::{Here, Translation, inputs, replaced};
+use crate::{CacheUse, Here, Translation, inputs, replaced};
 use std::collections::BTreeMap;
 use step_model::diagnostic::{Place, Problem};
 use step_model::document::{Dialect, StepDocument};
@@ -50,6 +50,17 @@ pub(crate) fn translate(
     };
     let commit = job.git.map(|git| git.sha).filter(|sha| !sha.is_empty());
     Ok(Translation { request, not_done: around.not_done, missing: missing.into_iter().collect(), commit, problems })
+}
+
+/// The keys of the caches of a job.
+/// # Errors
+/// Every problem, when one of them is an error.
+pub(crate) fn cache_uses(mut job: Job) -> Result<Vec<CacheUse>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    job.keep_last_of_each_name();
+    inputs::expand(&mut job, &mut problems, &|_| None);
+    let uses = surroundings::cache_uses(&job, &mut problems);
+    if problems.iter().any(Problem::is_error) { Err(problems) } else { Ok(uses) }
 }
 
 /// What GitLab's runner refuses, in its words.

@@ -228,13 +228,16 @@ fn here(settings: &Settings, place: &Place) -> Here {
     let laptop = Laptop::of(settings, place);
     Here {
         builtins: builtins::names(&no_containers, &laptop.steps()),
-        references: Default::default(),
+        references: settings.steps.clone(),
+        caches: laptop.caches(),
+        artifacts: laptop.artifacts_place(),
         no_containers: no_containers.unwrap_or_default(),
         ignore_image: settings.ignore_image,
         predefined: [("CI_PROJECT_DIR".to_owned(), laptop.project_dir(place))].into(),
         given: settings.variables.iter().cloned().collect(),
         live: false,
         dialect: (settings.level == Level::V0_12).then_some(Dialect::Steps),
+        ..Here::default()
     }
 }
 

@@ -3,10 +3,13 @@
 use super::typed::{Output, RunArguments, TypedLevel};
 use super::{duration, pairs};
 use crate::exit::{Complaint, Exit, Stop};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use step_model::document::Dialect;
 use step_model::limits::Limits;
 use step_model::plan::Level;
+use step_model::reference::StepReference;
 
 /// How long a step may take to end after it was asked to, when nothing else is said: that of GitLab's step-runner.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -32,6 +35,12 @@ pub struct Settings {
     pub ignore_image: bool,
     /// Fetch the commit of the job, and run it there.
     pub checkout: bool,
+    /// Steps in place of builtin ones, by their names.
+    pub steps: BTreeMap<String, StepReference>,
+    /// Restore and save caches, in this directory. Empty: the usual one.
+    pub cache: Option<String>,
+    /// Take artifacts of earlier jobs from this directory, and keep those of this job. Empty: the usual one.
+    pub artifacts: Option<String>,
     pub keep: bool,
     pub shell: bool,
     pub talk: Talk,
@@ -124,6 +133,7 @@ impl Settings {
         let inputs = inputs(typed, &mut problems);
         let env = problems.pairs("--env", &typed.theirs.env);
         let variables = problems.pairs("--job", &typed.theirs.job);
+        let steps = steps(typed, &mut problems);
         let timeout = problems.time("--timeout", typed.timeout.as_deref());
         let limits = problems.limits(&typed.limit);
         let grace_period = problems.time("--grace", typed.grace.as_deref());
@@ -150,6 +160,9 @@ impl Settings {
                 dry_run: typed.dry_run,
                 ignore_image: typed.ignore_image,
                 checkout: typed.checkout,
+                steps,
+                cache: typed.cache.clone(),
+                artifacts: typed.artifacts.clone(),
                 keep: typed.keep,
                 shell: typed.shell,
                 talk: talk(typed),
@@ -229,6 +242,31 @@ fn inputs(typed: &RunArguments, problems: &mut Problems) -> Vec<(String, GivenIn
         }
     }
     inputs
+}
+
+/// Those that may be replaced here: what changes the files of a job.
+const REPLACED: [&str; 3] = ["checkout", "cache", "artifact"];
+
+fn steps(typed: &RunArguments, problems: &mut Problems) -> BTreeMap<String, StepReference> {
+    let mut steps = BTreeMap::new();
+    for text in &typed.step {
+        let (name, reference) = match pairs::one(text) {
+            Ok(pair) => pair,
+            Err(problem) => {
+                problems.add(format!("`--step`: {problem}"));
+                continue;
+            }
+        };
+        if !REPLACED.contains(&name.as_str()) {
+            problems.add(format!("`--step`: `{name}` is none of `{}`", REPLACED.join("`, `")));
+            continue;
+        }
+        match StepReference::parse(&reference, Dialect::Functions) {
+            Ok(reference) => drop(steps.insert(name, reference)),
+            Err(fault) => problems.add(format!("`--step`: `{reference}` is no reference: {fault}")),
+        }
+    }
+    steps
 }
 
 fn set<V>(pairs: &mut Vec<(String, V)>, name: String, value: V) {

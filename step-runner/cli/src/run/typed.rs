@@ -53,6 +53,16 @@ pub struct RunArguments {
     /// Fetch the commit of the job into `.step-runner/checkout` and run it there, in place of the current directory.
     #[arg(long)]
     pub checkout: bool,
+    /// Take this step in place of `builtin://checkout`, `builtin://cache` or `builtin://artifact`: `cache=./my-cache`.
+    #[arg(long, value_name = "NAME=REFERENCE")]
+    pub step: Vec<String>,
+    /// Restore and save the caches of the job. [default DIR: .step-runner/cache]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
+    pub cache: Option<String>,
+    /// Take the artifacts of earlier jobs from a directory, and keep those of this job in `.step-runner/artifacts`, which
+    /// is also the default of DIR.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
+    pub artifacts: Option<String>,
 
     /// Keep the files of the steps and the journal, and say where they are.
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! The program `step-runner-steps`: the steps that GitLab's jobs have around their own. It lies beside `step-runner` or the agent, which start it; its first
+//! The program `step-runner-steps`: the steps that GitLab's jobs have around their own. It lies beside `step-runner`, which starts it; its first
 //! word says which step it is.
 
 use std::process::ExitCode;
@@ -7,12 +7,14 @@ use std::process::ExitCode;
 const USAGE: u8 = 2;
 
 const HELP: &str = "\
-Carries out the steps builtin://checkout, for step-runner and step-agent, which start it.
+Carries out the steps builtin://checkout, builtin://cache and builtin://artifact, for step-runner, which starts it.
 
 Usage: step-runner-steps STEP
 
 Steps:
   checkout   Bring a work tree to a commit
+  cache      Restore and save what a later job can use again
+  artifact   Upload what a job made, download what earlier jobs did
 
 Options:
   -h, --help     Print help
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
     // A word that is no text names no step either.
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     match words.split_first() {
+        Some((step, rest)) if step == "artifact" => step_artifact::main(rest),
+        Some((step, rest)) if step == "cache" => step_cache::main(rest),
         Some((step, rest)) if step == "checkout" => step_checkout::main(rest),
         Some((word, [])) if matches!(word.as_str(), "-h" | "--help" | "help") => say(HELP),
         Some((word, [])) if matches!(word.as_str(), "-V" | "--version") => {

@@ -1,12 +1,18 @@
 //! What GitLab's runner does around the job's own steps: here a `builtin://` step each where the place has it, else a line that names it.
 
+mod artifacts;
 mod builtin;
+mod cache_key;
+mod caches;
 mod checkout;
+mod settings;
 
-use crate::job::{Cache, Image, Job, JobVariable, Login};
+pub(crate) use caches::uses as cache_uses;
+
+use crate::job::{Image, Job, JobVariable, Login};
 use crate::variables::Variables;
-use crate::{Here, NotDone};
-use builtin::{archive_step, container_step, handover};
+use crate::{CachePlace, Here, NotDone};
+use builtin::{builtin_step, container_step, handover};
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, ScriptLegacy, Step, ValueTemplate};
 use step_model::expression::Template;
@@ -34,8 +40,8 @@ pub(super) fn of(job: &Job, here: &Here, own: Vec<Step>, problems: &mut Vec<Prob
     around.services();
     around.checkout(problems);
     around.caches(problems);
-    around.dependencies();
-    around.artifacts();
+    around.dependencies(problems);
+    around.artifacts(problems);
     around.rest();
     let mut steps = around.before;
     steps.extend(own);
@@ -129,9 +135,7 @@ impl Surroundings<'_> {
         let Some(git) = &self.job.git else { return self.hooks_are_not_run() };
         if self.has("checkout") {
             self.hook("pre_get_sources_script");
-            let mut step = builtin::builtin_step(self.here, "checkout", "checkout", &());
-            step.inputs = checkout::inputs(self.job, self.here, git, problems);
-            step.env = self.environment();
+            let step = self.step("checkout", "checkout", checkout::inputs(self.job, self.here, git, problems));
             self.before.push(step);
             self.hook("post_get_sources_script");
             return;
@@ -160,6 +164,11 @@ impl Surroundings<'_> {
         }
     }
 
+    /// A step with the environment of the job.
+    fn step(&self, name: &str, builtin: &str, inputs: Vec<(Template, ValueTemplate)>) -> Step {
+        Step { inputs, env: self.environment(), ..builtin_step(self.here, name, builtin, &()) }
+    }
+
     /// The variables of the job are the environment of all that is done for it: proxies, certificates, settings of git. What cannot be exported has been
     /// said for the job's own steps.
     fn environment(&self) -> Vec<(Template, Template)> {
@@ -167,53 +176,40 @@ impl Surroundings<'_> {
     }
 
     fn caches(&mut self, problems: &mut Vec<Problem>) {
-        let caches: Vec<(Cache, Policy)> = self
-            .job
-            .cache
-            .iter()
-            .enumerate()
-            .filter(|(_, cache)| !cache.paths.is_empty() || cache.untracked)
-            .filter_map(|(index, cache)| {
-                let policy = Policy::of(&self.variables.expand_text(&cache.policy));
-                if policy.is_none() {
-                    problems.push(Problem::error(
-                        "cache-policy",
-                        format!("`cache[{index}].policy` is none of `pull-push`, `pull`, `push`"),
-                        None,
-                    ));
-                }
-                Some((self.cache(cache), policy?))
-            })
-            .collect();
-        if caches.is_empty() {
+        let entries = caches::entries(self.job, problems);
+        if entries.is_empty() {
             return;
         }
-        if !self.has("cache") {
-            let names = listed(caches.iter().map(|(cache, _)| cache.key.clone()));
-            let what = format!("{} neither restored nor saved: {names}", count(caches.len(), "cache is", "caches are"));
+        // A step of somebody else's knows by itself where.
+        let is_kept = self.here.caches != CachePlace::Nowhere || self.here.references.contains_key("cache");
+        if !(self.has("cache") && is_kept) {
+            let names = listed(entries.iter().map(|entry| entry.keys[0].clone()));
+            let what = format!("{} neither restored nor saved: {names}", count(entries.len(), "cache is", "caches are"));
             self.not_done("cache", what, "what its paths hold in the work tree is used as it is");
             return;
         }
-        for (index, (cache, policy)) in caches.iter().enumerate() {
-            if *policy != Policy::Push {
-                let mut step = archive_step(self.here, &format!("restore_cache_{}", index + 1), "cache", "restore", cache);
+        for (index, entry) in entries.iter().enumerate() {
+            if entry.policy.restores() {
+                let inputs = caches::inputs(self.job, self.here, entry, false, problems);
+                let mut step = self.step(&format!("restore_cache_{}", index + 1), "cache", inputs);
                 step.allow_failure = AllowFailure::Any; // A cache that cannot be had only costs time.
                 self.before.push(step);
             }
-            if *policy != Policy::Pull {
-                let mut step = archive_step(self.here, &format!("archive_cache_{}", index + 1), "cache", "archive", cache);
-                step.when = cache.when;
+            if entry.policy.saves() {
+                let inputs = caches::inputs(self.job, self.here, entry, true, problems);
+                let mut step = self.step(&format!("archive_cache_{}", index + 1), "cache", inputs);
+                step.when = entry.when;
                 self.after.push(step);
             }
         }
     }
 
-    fn dependencies(&mut self) {
+    fn dependencies(&mut self, problems: &mut Vec<Problem>) {
         let with_files: Vec<_> = self.job.dependencies.iter().filter(|dependency| !dependency.filename.is_empty()).collect();
         if self.has("artifact") {
             for (index, dependency) in with_files.iter().enumerate() {
-                let mut step = archive_step(self.here, &format!("download_artifacts_{}", index + 1), "artifact", "download", dependency);
-                step.inputs.push(builtin::secret_input("token", &dependency.token));
+                let inputs = artifacts::download(self.job, self.here, dependency, problems);
+                let mut step = self.step(&format!("download_artifacts_{}", index + 1), "artifact", inputs);
                 step.allow_failure = AllowFailure::Any; // A warning only, as in GitLab's runner (GitLab Runner v19.4, `functions/concrete`).
                 self.before.push(step);
             }
@@ -225,26 +221,17 @@ impl Surroundings<'_> {
         }
     }
 
-    fn artifacts(&mut self) {
-        let wanted = self.job.artifacts.iter().filter(|artifact| !artifact.paths.is_empty() || artifact.untracked);
-        let wanted: Vec<_> = wanted
-            .map(|artifact| {
-                let mut artifact = artifact.clone();
-                let texts =
-                    [&mut artifact.name, &mut artifact.expire_in].into_iter().chain(&mut artifact.paths).chain(&mut artifact.exclude);
-                texts.for_each(|text| *text = self.variables.expand_text(text));
-                artifact
-            })
-            .collect();
+    fn artifacts(&mut self, problems: &mut Vec<Problem>) {
+        let wanted: Vec<_> = self.job.artifacts.iter().filter(|artifact| !artifact.paths.is_empty() || artifact.untracked).collect();
         if self.has("artifact") {
             for (index, artifact) in wanted.iter().enumerate() {
-                let mut step = archive_step(self.here, &format!("upload_artifacts_{}", index + 1), "artifact", "upload", artifact);
-                step.inputs.push(builtin::secret_input("token", &self.job.token));
+                let inputs = artifacts::upload(self.job, self.here, artifact, problems);
+                let mut step = self.step(&format!("upload_artifacts_{}", index + 1), "artifact", inputs);
                 step.when = artifact.when;
                 self.after.push(step);
             }
         } else if !wanted.is_empty() {
-            let paths = listed(wanted.iter().flat_map(|artifact| artifact.paths.clone()));
+            let paths = listed(wanted.iter().flat_map(|artifact| &artifact.paths).map(|path| self.variables.expand_text(path)));
             self.not_done("artifacts", format!("artifacts are not uploaded: {paths}"), "they stay in the work tree");
         }
     }
@@ -292,36 +279,6 @@ impl Surroundings<'_> {
             pull_policy: image.pull_policy.clone(),
             platform: one(&image.platform),
             user: one(&image.user),
-        }
-    }
-
-    /// The key of a cache without one is the job's name and the ref (GitLab Runner v19.4, `functions/concrete`).
-    fn cache(&self, cache: &Cache) -> Cache {
-        let mut cache = cache.clone();
-        let every = cache.paths.iter_mut().chain(&mut cache.fallback_keys).chain([&mut cache.key]);
-        every.for_each(|text| *text = self.variables.expand_text(text));
-        if cache.key.is_empty() {
-            let reference = self.job.git.as_ref().map(|git| git.reference.as_str()).unwrap_or_default();
-            cache.key = format!("{}/{reference}", self.job.name);
-        }
-        cache
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Policy {
-    PullPush,
-    Pull,
-    Push,
-}
-
-impl Policy {
-    fn of(text: &str) -> Option<Self> {
-        match text {
-            "" | "pull-push" => Some(Self::PullPush),
-            "pull" => Some(Self::Pull),
-            "push" => Some(Self::Push),
-            _ => None,
         }
     }
 }

@@ -1,5 +1,7 @@
+mod places;
+
 use super::*;
-use crate::{NotDone, payload, steps_of};
+use crate::{ArtifactPlace, CachePlace, NotDone, payload, steps_of};
 use proptest::prelude::{prop_assert_eq, prop_assume, proptest};
 use std::fmt::Write as _;
 use step_model::document::{Action, AllowFailure, Body, Step, ValueTemplate};
@@ -203,7 +205,9 @@ fn an_image_is_refused_where_there_are_no_containers() {
 #[test]
 fn where_every_builtin_exists_they_are_put_around_the_job() {
     let builtins = ["checkout", "cache", "artifact", "docker", "service"].map(str::to_owned).to_vec();
-    let here = Here { builtins, live: true, ignore_image: false, ..laptop() };
+    let caches = CachePlace::Directory("/caches/harbour".into());
+    let artifacts = ArtifactPlace::Server { url: Some("https://gitlab.example".into()) };
+    let here = Here { builtins, live: true, ignore_image: false, caches, artifacts, ..laptop() };
     let translation = steps_of(FULL, &here, &BTreeMap::from([("DATABASE_PASSWORD".into(), "p".into())])).expect("a translation");
     insta::assert_snapshot!(all_shown(&translation), @r#"
     service_1: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
@@ -233,22 +237,28 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       lfs: true
       attempts: 1
       take_over: true
-    restore_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 0
+    restore_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 16
       action: "restore"
-      fallback_keys: ["cargo-main"]
       key: "cargo-main-protected"
-      paths: [".cargo/"]
-      untracked: false
-    restore_cache_2: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 0
+      fallback_keys: ["cargo-main"]
+      attempts: 1
+      timeout: "10m"
+      directory: "/caches/harbour"
+    restore_cache_2: Builtin { name: "cache" } when OnSuccess, allow_failure Any, timeout None, env 16
       action: "restore"
       key: "integration tests/main"
-      paths: ["target/"]
-      untracked: false
-    download_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure Any, timeout None, env 0
+      fallback_keys: []
+      attempts: 1
+      timeout: "10m"
+      directory: "/caches/harbour"
+    download_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure Any, timeout None, env 16
       action: "download"
-      filename: "artifacts.zip"
-      id: 7391455519
       name: "build"
+      filename: "artifacts.zip"
+      attempts: 1
+      direct: true
+      url: "https://gitlab.example"
+      id: 7391455519
       token: (sensitive)
     job: Builtin { name: "docker" } when OnSuccess, allow_failure No, timeout None, env 0
       entrypoint: [""]
@@ -260,30 +270,40 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       inside script: script_legacy (echo) ["echo before", "make test SUITE=fast SHARDS=4", "if true; then\n  echo \"many lines\"\nfi"] when OnSuccess, allow_failure No, timeout Some(2400s), env 16
       inside release: script_legacy (echo) ["release-cli create --name \"release\""] when OnSuccess, allow_failure No, timeout Some(2400s), env 16
       inside after_script: script_legacy (echo, job_status) ["echo \"ended: $CI_JOB_STATUS\""] when Always, allow_failure Any, timeout Some(300s), env 16
-    archive_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure No, timeout None, env 0
+    archive_cache_1: Builtin { name: "cache" } when OnSuccess, allow_failure No, timeout None, env 16
       action: "archive"
-      fallback_keys: ["cargo-main"]
       key: "cargo-main-protected"
       paths: [".cargo/"]
       untracked: false
-    upload_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure No, timeout None, env 0
-      action: "upload"
-      exclude: ["**/*.d"]
-      expire_in: "1 week"
       format: "zip"
+      level: "default"
+      timeout: "10m"
+      directory: "/caches/harbour"
+    upload_artifacts_1: Builtin { name: "artifact" } when OnSuccess, allow_failure No, timeout None, env 16
+      action: "upload"
       name: "binaries"
       paths: ["target/release/harbour"]
-      type: "archive"
+      exclude: ["**/*.d"]
       untracked: false
-      token: (sensitive)
-    upload_artifacts_2: Builtin { name: "artifact" } when Always, allow_failure No, timeout None, env 0
-      action: "upload"
+      type: "archive"
+      format: "zip"
       expire_in: "1 week"
-      format: "gzip"
+      level: "default"
+      url: "https://gitlab.example"
+      id: 7391455520
+      token: (sensitive)
+    upload_artifacts_2: Builtin { name: "artifact" } when Always, allow_failure No, timeout None, env 16
+      action: "upload"
       name: "junit.xml"
       paths: ["report.xml"]
-      type: "junit"
+      exclude: []
       untracked: false
+      type: "junit"
+      format: "gzip"
+      expire_in: "1 week"
+      level: "default"
+      url: "https://gitlab.example"
+      id: 7391455520
       token: (sensitive)
     "#);
     insta::assert_snapshot!(not_done(&translation), @r"

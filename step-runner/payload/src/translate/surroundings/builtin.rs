@@ -29,15 +29,13 @@ pub(super) fn container_step(here: &Here, name: &str, builtin: &str, image: &Ima
     step
 }
 
-/// `builtin://cache` and `builtin://artifact` do several things; `action` says which.
-pub(super) fn archive_step(here: &Here, name: &str, builtin: &str, action: &str, inputs: &impl Serialize) -> Step {
-    let mut step = builtin_step(here, name, builtin, inputs);
-    step.inputs.insert(0, (Template::literal("action"), ValueTemplate::Text(Template::literal(action))));
-    step
-}
-
 pub(super) fn secret_input(name: &str, secret: &str) -> (Template, ValueTemplate) {
     (Template::literal(name), ValueTemplate::Scalar(Value::string(secret).sensitive()))
+}
+
+/// A value of which nothing is for a log.
+pub(super) fn secret_json(name: &str, value: &Json) -> (Template, ValueTemplate) {
+    (Template::literal(name), ValueTemplate::Scalar(Value::from_json(value).sensitive()))
 }
 
 pub(super) fn text_input(name: &str, text: &str) -> (Template, ValueTemplate) {

@@ -3,9 +3,9 @@
 //! Limits and defaults: GitLab Runner v19.4, `functions/concrete/builder`.
 
 use super::builtin::{secret_input, text_input, value_input};
+use super::settings::Settings;
 use crate::Here;
-use crate::job::{Git, Job, JobVariable};
-use crate::variables::Variables;
+use crate::job::{Git, Job};
 use serde_json::{Value as Json, json};
 use step_model::diagnostic::Problem;
 use step_model::document::{Dialect, ValueTemplate};
@@ -19,7 +19,7 @@ const TOKEN_USER: &str = "gitlab-ci-token";
 
 /// The inputs of the step; `settings` reads variables, and collects what is wrong with them.
 pub(super) fn inputs(job: &Job, here: &Here, git: &Git, problems: &mut Vec<Problem>) -> Vec<(Template, ValueTemplate)> {
-    let mut settings = Settings { job, variables: Variables::new(&job.variables), problems };
+    let mut settings = Settings::new(job, problems);
     let strategy = settings.one_of("GIT_STRATEGY", &["fetch", "clone", "empty", "none"], if git.allow_fetch { "fetch" } else { "clone" });
     let submodules = settings.one_of("GIT_SUBMODULE_STRATEGY", &["none", "normal", "recursive"], "none");
     let submodule_depth = settings.whole("GIT_SUBMODULE_DEPTH", 0, DEEPEST_SUBMODULE, git.depth.min(DEEPEST_SUBMODULE));
@@ -86,62 +86,10 @@ fn without_login(address: &str) -> (String, &str) {
     }
 }
 
-/// Reads variables of the job; what makes no sense is warned of, and counts as not set.
-struct Settings<'a> {
-    job: &'a Job,
-    variables: Variables<'a>,
-    problems: &'a mut Vec<Problem>,
-}
-
-impl Settings<'_> {
-    /// The value, expanded. `None`: it is not set, or empty.
-    fn value(&self, key: &str) -> Option<String> {
-        let JobVariable { value, raw, .. } = self.job.variable(key)?;
-        let value = if *raw { value.clone() } else { self.variables.expand_text(value) };
-        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-    }
-
-    fn one_of(&mut self, key: &str, words: &[&str], default: &str) -> String {
-        let Some(value) = self.value(key) else { return default.to_owned() };
-        if words.contains(&value.as_str()) {
-            return value;
-        }
-        let message = format!("`{key}` is `{}`, expected one of `{}`", value.escape_debug(), words.join("`, `"));
-        self.problems.push(Problem::error("bad-variable", message, None));
-        default.to_owned()
-    }
-
-    fn whole(&mut self, key: &str, least: u64, most: u64, default: u64) -> u64 {
-        let Some(value) = self.value(key) else { return default };
-        value.parse().ok().filter(|number| (least..=most).contains(number)).unwrap_or_else(|| {
-            let message =
-                format!("`{key}` is `{}`, expected a whole number from {least} to {most}: it is taken as {default}", value.escape_debug());
-            self.problems.push(Problem::warning("bad-variable", message, None));
-            default
-        })
-    }
-
-    fn flag(&self, key: &str, default: bool) -> bool {
-        match self.value(key).map(|value| value.to_lowercase()).as_deref() {
-            Some("1" | "t" | "true") => true,
-            Some("0" | "f" | "false") => false,
-            _ => default,
-        }
-    }
-
-    /// Words between spaces; the word `none` is none of them.
-    fn flags(&self, key: &str, default: &[&str]) -> Json {
-        match self.value(key) {
-            None => json!(default),
-            Some(value) if value == "none" => json!([]),
-            Some(value) => value.split_whitespace().collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::JobVariable;
 
     fn job(variables: &[(&str, &str)]) -> Job {
         let variables =
