@@ -32,7 +32,7 @@ pub struct Placed {
     pub steps: Result<Translation, Report>,
 }
 
-/// GitLab's runner ends like this when a job asks for what it cannot do (runner.md F.2).
+/// GitLab's runner ends like this when a job asks for what it cannot do.
 const UNSUPPORTED: i32 = 3;
 
 impl Place {
