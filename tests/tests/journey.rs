@@ -15,6 +15,7 @@ mod page;
 mod payloads;
 mod processes;
 mod remote;
+mod runner_configuration;
 mod runner_deaths;
 mod runner_run;
 mod runner_try;

@@ -53,10 +53,11 @@ impl NamedZone {
         self.0.iana_name().unwrap_or("an unnamed zone")
     }
 
-    /// The moment at which clocks there show this: `2026-03-02T09:00`. Of two such moments the first; in a skipped hour the one after it.
-    pub fn moment(&self, clock: &str) -> Option<Timestamp> {
-        let shown: DateTime = clock.parse().ok()?;
-        let moment = self.0.to_timestamp(shown).ok()?;
+    /// A moment by its name, `2026-03-02T09:00:00Z`, or that at which clocks there show this: `2026-03-02T09:00`. Of two such moments the first;
+    /// in a skipped hour the one after it.
+    pub fn moment(&self, text: &str) -> Option<Timestamp> {
+        let by_clock = || self.0.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+        let moment = text.parse::<jiff::Timestamp>().ok().or_else(by_clock)?;
         i64::try_from(moment.as_nanosecond()).ok().map(Timestamp::from_nanoseconds)
     }
 
@@ -199,6 +200,7 @@ mod tests {
     fn a_clock_in_a_zone_shows_a_moment() {
         let berlin = NamedZone::parse("Europe/Berlin").expect("a zone");
         assert_eq!(berlin.moment("2026-06-01T09:00"), Some(at("2026-06-01T07:00:00Z")));
+        assert_eq!(berlin.moment("2026-06-01T09:00:00+05:00"), Some(at("2026-06-01T04:00:00Z")));
         assert_eq!((berlin.moment("2026-06-01"), berlin.moment("noon")), (Some(at("2026-05-31T22:00:00Z")), None));
         assert_eq!(berlin.show(at("2026-06-01T07:00:00Z")), "2026-06-01 09:00:00 Europe/Berlin");
     }

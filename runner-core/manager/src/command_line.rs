@@ -1,6 +1,6 @@
 //! What can be typed: the commands of `runner-core`.
 
-use crate::config::ConfigArguments;
+use crate::config_command::{ConfigArguments, RegisterArguments, UnregisterArguments, VerifyArguments, WhichFile};
 use crate::mock::MockArguments;
 use crate::operations::{JobsArguments, StatusArguments};
 use crate::run::RunArguments;
@@ -30,6 +30,14 @@ pub enum Command {
     Jobs(JobsArguments),
     /// Look at a configuration.
     Config(ConfigArguments),
+    /// Register a runner with a server and write it into the configuration.
+    Register(RegisterArguments),
+    /// Ask the servers of the runners whether they still know them.
+    Verify(VerifyArguments),
+    /// Remove runners from their servers and from the configuration.
+    Unregister(UnregisterArguments),
+    /// List the runners of the configuration.
+    List(WhichFile),
     /// Serve jobs of a scenario as GitLab would, and judge what runners do with them.
     MockGitlab(MockArguments),
     /// Print a completion script.

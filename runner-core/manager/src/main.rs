@@ -2,7 +2,7 @@
 
 mod agent_program;
 mod command_line;
-mod config;
+mod config_command;
 mod connect;
 mod dispatch;
 mod drive;
@@ -50,7 +50,11 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Try(arguments) => trial::run(&arguments),
         Command::Status(arguments) => operations::status(&arguments),
         Command::Jobs(arguments) => operations::jobs(&arguments),
-        Command::Config(arguments) => config::run(&arguments),
+        Command::Config(arguments) => config_command::run(&arguments),
+        Command::Register(arguments) => config_command::register(&arguments),
+        Command::Verify(arguments) => config_command::verify(&arguments),
+        Command::Unregister(arguments) => config_command::unregister(&arguments),
+        Command::List(which) => config_command::list(&which),
         Command::MockGitlab(arguments) => mock::run(&arguments),
         Command::Completion { shell } => manual::completion(shell),
         Command::Man { command } => manual::page(command.as_deref()),

@@ -6,7 +6,7 @@ mod logging;
 mod reload;
 mod settings;
 mod signals;
-mod system_id;
+pub mod system_id;
 
 use crate::drive::{self, Clock, World};
 use crate::exit::{Exit, Stop};
