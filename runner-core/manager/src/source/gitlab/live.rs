@@ -214,7 +214,7 @@ impl Live {
                 return Ok(());
             }
             std::fs::write(&mark, bytes.to_string())?;
-            trace.say(&words::ending(report, self.id.number), ended)?;
+            trace.say(&words::ending(report), ended)?;
             trace.finish()
         })
     }

@@ -12,20 +12,17 @@ pub fn beginning(version: &str, name: &str, short_token: &str) -> String {
 }
 
 /// The last lines.
-pub fn ending(report: &Report, number: u64) -> String {
+pub fn ending(report: &Report) -> String {
     let Some(reason) = report.failure else { return format!("{GREEN}Job succeeded{BOLD}\n") };
     let why = match (&report.message, report.exit_code) {
         (Some(message), _) => message.clone(),
         (None, code) if code != 0 => format!("exit code {code}"),
         (None, _) => described(reason).to_owned(),
     };
-    let again = format!(
-        "See what happened: `runner-core result {number}`; run it again: `runner-core payload {number} >job.json; step-runner run job.json`"
-    );
     match reason {
         FailureReason::JobCanceled => format!("{RED}ERROR: Job failed: canceled{BOLD}\n"),
-        FailureReason::RunnerSystemFailure => format!("{RED}ERROR: Job failed (system failure): {why}{BOLD}\n{again}\n"),
-        _ => format!("{RED}ERROR: Job failed: {why}{BOLD}\n{again}\n"),
+        FailureReason::RunnerSystemFailure => format!("{RED}ERROR: Job failed (system failure): {why}{BOLD}\n"),
+        _ => format!("{RED}ERROR: Job failed: {why}{BOLD}\n"),
     }
 }
 
@@ -62,10 +59,10 @@ mod tests {
 
     #[test]
     fn the_end_of_a_trace_says_how_the_job_ended() {
-        assert_eq!(ending(&Report::success(), 7), "\x1b[32;1mJob succeeded\x1b[0;m\n");
+        assert_eq!(ending(&Report::success()), "\x1b[32;1mJob succeeded\x1b[0;m\n");
         let failed = Report { exit_code: 3, ..Report::failed(FailureReason::ScriptFailure) };
-        assert!(ending(&failed, 7).contains("ERROR: Job failed: exit code 3"));
+        assert!(ending(&failed).contains("ERROR: Job failed: exit code 3"));
         let lost = Report::failed(FailureReason::RunnerSystemFailure).because("the instance is gone");
-        assert!(ending(&lost, 7).contains("(system failure): the instance is gone"));
+        assert!(ending(&lost).contains("(system failure): the instance is gone"));
     }
 }
