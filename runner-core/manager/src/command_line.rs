@@ -31,7 +31,7 @@ pub enum Command {
     /// Look at a configuration.
     Config(ConfigArguments),
     /// Register a runner with a server and write it into the configuration.
-    Register(RegisterArguments),
+    Register(Box<RegisterArguments>),
     /// Ask the servers of the runners whether they still know them.
     Verify(VerifyArguments),
     /// Remove runners from their servers and from the configuration.
