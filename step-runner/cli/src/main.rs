@@ -29,11 +29,11 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    step_agent::static_program::pin_name_services();
     #[cfg(target_os = "linux")]
     if let Some(code) = step_agent::take_over() {
         return code;
     }
-    step_agent::static_program::pin_name_services();
     let line = CommandLine::parse();
     match line.color {
         Color::Auto => {}

@@ -14,11 +14,11 @@ const USAGE: u8 = 2;
 const FAULT: u8 = 70;
 
 fn main() -> ExitCode {
+    step_agent::static_program::pin_name_services();
     #[cfg(target_os = "linux")]
     if let Some(code) = step_agent::take_over() {
         return code;
     }
-    step_agent::static_program::pin_name_services();
     match Command::of(std::env::args_os()) {
         Ok(Command::Version) => say(concat!("step-agent ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Help) => say(command::HELP),
