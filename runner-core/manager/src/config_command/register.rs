@@ -261,7 +261,12 @@ fn put(all: &mut Vec<(String, Value)>, key: &str, value: Value) {
 
 /// What would be wrong with the entry, or unknown in it.
 fn check(file: &EntryFile, new: &NewRunner) -> Result<(), Stop> {
-    let text = edit::register(&file.text, new).map_err(|fault| not_changed(file, &fault))?;
+    let text = edit::register(&file.text, new).map_err(|fault| match &fault {
+        // The rest of the entry is written here, so it is what was given with `--set`.
+        edit::EditFault::BadEntry(reason) => Stop::usage(format!("the runner would not work: {}", plain(reason)))
+            .with_hint("look at the keys of `--set`: one that stands there already, or that holds a value, takes no keys below it"),
+        _ => not_changed(file, &fault),
+    })?;
     let parsed = runner_config::parse(&text, &file.variables);
     let index = parsed.settings.as_ref().map_or(0, |settings| settings.entries().len().saturating_sub(1));
     let wrong = parsed.problems.iter().filter(|problem| problem.entry == Some(index) && problem.severity >= Severity::Warning);
