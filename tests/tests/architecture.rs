@@ -5,7 +5,7 @@ use ci_tests::repository;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each crate, its directory, and what it may depend on inside the workspace.
-const ARROWS: [(&str, &str, &[&str]); 23] = [
+const ARROWS: [(&str, &str, &[&str]); 24] = [
     // wire
     ("ci-proto", "proto", &[]),
     // nouns
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &str, &[&str]); 23] = [
     ("runner-fleeting", "runner-core/fleeting", &["ci-proto"]),
     // act
     ("step-agent", "step-runner/agent", &["step-engine", "step-client", "ci-proto", "step-model"]),
+    ("step-console", "step-runner/console", &["step-model", "step-payload"]),
     ("step-testing", "step-runner/testing", &["step-agent", "step-engine", "step-model"]),
     ("runner-gitlab", "runner-core/gitlab", &["step-model", "runner-mock-gitlab"]),
     ("runner-mock-gitlab", "runner-core/mock-gitlab", &[]),
@@ -39,6 +40,7 @@ const ARROWS: [(&str, &str, &[&str]); 23] = [
         &[
             "step-agent",
             "step-client",
+            "step-console",
             "step-engine",
             "step-payload",
             "step-model",
@@ -58,6 +60,7 @@ const ARROWS: [(&str, &str, &[&str]); 23] = [
             "step-model",
             "step-payload",
             "step-client",
+            "step-console",
             "runner-control",
             "runner-config",
             "runner-fleeting",

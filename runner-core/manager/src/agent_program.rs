@@ -1,8 +1,8 @@
 //! Which program an agent is: `step-runner`, beside this program or on the PATH.
 
-use crate::exit::Stop;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use step_console::exit::Stop;
 
 const NAME: &str = if cfg!(windows) { "step-runner.exe" } else { "step-runner" };
 

@@ -5,7 +5,8 @@ use crate::mock::MockArguments;
 use crate::operations::{JobsArguments, StatusArguments};
 use crate::run::RunArguments;
 use crate::trial::TryArguments;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+use step_console::output::Color;
 
 /// Takes CI jobs, finds environments for them, has them run there by step-runner, and reports.
 #[derive(Debug, Parser)]
@@ -44,11 +45,4 @@ pub enum Command {
     Completion { shell: clap_complete::Shell },
     /// Print the manual page of the program, or of one command.
     Man { command: Option<String> },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    Auto,
-    Always,
-    Never,
 }

@@ -14,10 +14,10 @@ pub use register::{RegisterArguments, run as register};
 pub use unregister::{UnregisterArguments, run as unregister};
 pub use verify::{VerifyArguments, run as verify};
 
-use crate::exit::Exit;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use step_console::exit::Exit;
 use step_model::time::Timestamp;
 
 /// Which configuration.

@@ -2,7 +2,6 @@
 //!
 //! The agents belong to this process: they end with it.
 
-use crate::given::words;
 use runner_fleeting::{
     Answer, Change, Changed, ConnectInfo, ConnectorConfig, Failure, Health, Instance, InstanceGroup, InstanceId, ProviderInfo, Settings,
     State, protocol,
@@ -12,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use step_console::given::words;
 use tokio::process::{Child, Command};
 
 /// The name of an agent's socket in its directory.

@@ -1,12 +1,12 @@
 //! `mock-gitlab`: a server for tests and demonstrations, and its judgement of what runners did.
 
-use crate::exit::{Exit, Stop};
-use crate::given::{self, words};
 use clap::Args;
 use runner_mock_gitlab::{Certificates, Scenario, Server};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use step_console::exit::{Exit, Stop};
+use step_console::given::{self, words};
 
 #[derive(Debug, Clone, Args)]
 #[command(

@@ -9,8 +9,6 @@ mod signals;
 pub mod system_id;
 
 use crate::drive::{self, Clock, World};
-use crate::exit::{Exit, Stop};
-use crate::given::words;
 use crate::operations;
 use crate::state::{Opened, State, StateFault};
 use clap::Args;
@@ -22,6 +20,8 @@ use runner_control::event::Event;
 use signals::{Asked, Signals};
 use std::path::PathBuf;
 use std::pin::pin;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use tokio::sync::mpsc::unbounded_channel;
 
 #[derive(Debug, Clone, Default, Args)]

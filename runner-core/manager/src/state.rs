@@ -55,7 +55,7 @@ pub enum StateFault {
     InUse { path: PathBuf },
     #[error("the state in `{}` is of a newer runner-core (format {format})", path.display())]
     Newer { path: PathBuf, format: i64 },
-    #[error("could not open the state in `{}`: {}", path.display(), crate::given::words(source))]
+    #[error("could not open the state in `{}`: {}", path.display(), step_console::given::words(source))]
     Files { path: PathBuf, source: io::Error },
     #[error("could not read the state in `{}`: {source}", path.display())]
     Database { path: PathBuf, source: rusqlite::Error },

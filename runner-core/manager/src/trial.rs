@@ -11,13 +11,9 @@ mod result_files;
 mod screen;
 mod signals;
 mod source;
-mod tree;
 
 use crate::drive::{self, Clock, Runner, World};
-use crate::exit::{Exit, Stop};
-use crate::given::words;
 use crate::local_group::LocalGroup;
-use crate::plain;
 use crate::run::no_state;
 use crate::seal::Seal;
 use crate::state::{Opened, State};
@@ -38,6 +34,10 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use step_console::complaint::plain;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
+use step_console::tree;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -198,7 +198,7 @@ fn tell_ends(
         }
         if let Some(tree) = &job.tree {
             if has_failed || is_verbose || number_of_jobs > 1 {
-                screen::say(tree::shown(tree, &job.title).trim_end());
+                screen::say(tree::shown(tree, &job.title, is_verbose).trim_end());
             }
             if let Some(results) = results {
                 results.write(&job.title, job.number, tree)?;

@@ -67,7 +67,7 @@ pub fn no_containers(env: &std::collections::BTreeMap<String, String>) -> Option
 
 #[cfg(unix)]
 fn no_listener(socket: &std::path::Path) -> Option<String> {
-    std::os::unix::net::UnixStream::connect(socket).err().map(|fault| crate::run::source::words(&fault))
+    std::os::unix::net::UnixStream::connect(socket).err().map(|fault| step_console::given::words(&fault))
 }
 
 #[cfg(not(unix))]

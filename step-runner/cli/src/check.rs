@@ -4,9 +4,9 @@ mod report;
 pub mod walk;
 
 use crate::builtins;
-use crate::exit::{Exit, Stop};
 use std::io::Write;
 use std::path::PathBuf;
+use step_console::exit::{Exit, Stop};
 use walk::Walk;
 
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,10 @@
 //! Runs the steps that a job of GitLab carries in its variable STEPS, as GitLab's runner calls `step-runner ci` in a script (original.md S 2.1).
 
-use crate::exit::{Exit, Stop};
 use crate::run::place::Place;
 use crate::run::settings::{Settings, What};
 use crate::run::typed::{GitLabArguments, RunArguments, TypedLevel};
 use std::path::Path;
+use step_console::exit::{Exit, Stop};
 use step_model::environment::EntryPoint;
 
 /// Environment variables that are job variables.

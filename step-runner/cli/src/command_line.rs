@@ -1,7 +1,8 @@
 //! What can be typed: the commands of `step-runner`.
 
 use crate::{check, ci, doc, fmt, new, remote, run, schema, serve, show, test};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+use step_console::output::Color;
 
 /// Runs jobs made of steps, here and now, as a fleet would.
 #[derive(Debug, Parser)]
@@ -12,13 +13,6 @@ pub struct CommandLine {
     pub color: Color,
     #[command(subcommand)]
     pub command: Command,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]

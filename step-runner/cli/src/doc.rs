@@ -2,11 +2,11 @@
 
 pub mod table;
 
-use crate::exit::{Complaint, Exit, Stop};
-use crate::run::source::{self, words};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given::{self, words};
 use step_model::document::StepDocument;
 use step_testing::subject::{NoSubject, Subject};
 
@@ -47,7 +47,7 @@ pub fn run(arguments: &DocArguments) -> anyhow::Result<Exit> {
         }
         let readme = if path.is_dir() { path.join(&arguments.file) } else { path.with_file_name(&arguments.file) };
         let shown = readme.strip_prefix(".").unwrap_or(&readme).display().to_string();
-        let before = if readme.exists() { Some(source::file(&readme)?.text) } else { None };
+        let before = if readme.exists() { Some(given::file(&readme)?.text) } else { None };
         let after = match with_table(before.as_deref(), &subject.document, &title(path)) {
             Ok(after) => after,
             Err(why) => {

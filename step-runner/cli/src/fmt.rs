@@ -1,11 +1,11 @@
 //! Brings definitions and tests into their usual form.
 
 use crate::complain;
-use crate::exit::{Exit, Stop};
-use crate::run::source::{self, words};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use step_console::exit::{Exit, Stop};
+use step_console::given::{self, words};
 use step_model::document::format::{NoForm, format};
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub fn run(arguments: &FmtArguments) -> anyhow::Result<Exit> {
     let (mut is_refused, mut is_stale) = (false, false);
     for path in files {
         let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
-        let text = source::file(&path)?.text;
+        let text = given::file(&path)?.text;
         let formatted = match format(&text) {
             Ok(formatted) => formatted,
             Err(NoForm::Unreadable(problems)) => {

@@ -10,12 +10,12 @@ mod session;
 mod surroundings;
 mod wire;
 
-use crate::exit::{Exit, Stop};
-use crate::run::source::words;
 use serde_json::Value as Json;
 use session::{Next, Session};
 use std::io::{BufReader, Write as _};
 use std::sync::mpsc::channel;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 
 /// # Errors
 /// The editor is gone in the middle of a message.

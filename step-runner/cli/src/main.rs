@@ -6,10 +6,8 @@ mod ci;
 mod command_line;
 mod complain;
 mod doc;
-mod exit;
 mod fmt;
 mod lsp;
-mod manual;
 mod new;
 mod remote;
 mod report;
@@ -19,14 +17,12 @@ mod serve;
 mod show;
 mod telemetry;
 mod test;
-mod tree;
 
 use clap::Parser;
-use command_line::{Color, Command, CommandLine, Steps};
-use exit::{Exit, Stop};
-use report::words::plain;
-use std::io::Write as _;
+use command_line::{Command, CommandLine, Steps};
 use std::process::ExitCode;
+use step_console::exit::Exit;
+use step_console::{complaint, manual};
 
 fn main() -> ExitCode {
     step_agent::static_program::pin_name_services();
@@ -35,24 +31,14 @@ fn main() -> ExitCode {
         return code;
     }
     let line = CommandLine::parse();
-    match line.color {
-        Color::Auto => {}
-        Color::Always => anstream::ColorChoice::Always.write_global(),
-        Color::Never => anstream::ColorChoice::Never.write_global(),
-    }
+    line.color.choose();
     #[cfg(feature = "docker")]
     match &line.command {
         Command::Docker { words } => return step_docker::main(words),
         Command::Service { words } => return step_service::main(words),
         _ => {}
     }
-    match carry_out(line.command) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            let _ = write!(anstream::stderr(), "{}", complaint(&error));
-            error.downcast_ref::<Stop>().map_or(Exit::Fault, |stop| stop.exit).into()
-        }
-    }
+    complaint::ended(carry_out(line.command))
 }
 
 fn carry_out(command: Command) -> anyhow::Result<Exit> {
@@ -76,23 +62,7 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Job => serve::job(),
         #[cfg(feature = "docker")]
         Command::Docker { .. } | Command::Service { .. } => Ok(Exit::Done),
-        Command::Completion { shell } => manual::completion(shell),
-        Command::Man { command } => manual::page(command.as_deref()),
+        Command::Completion { shell } => manual::completion::<CommandLine>(shell),
+        Command::Man { command } => manual::page::<CommandLine>(command.as_deref()),
     }
-}
-
-/// An error as a person reads it: what, why, and the way out. What was typed may be a part of it, and a terminal obeys none of it.
-fn complaint(error: &anyhow::Error) -> String {
-    let red = anstyle::AnsiColor::Red.on_default().bold();
-    let Some(stop) = error.downcast_ref::<Stop>() else {
-        return format!("{red}error{red:#}: {}\n", plain(&format!("{error:#}")));
-    };
-    let mut text = String::new();
-    for problem in &stop.problems {
-        text.push_str(&format!("{red}error{red:#}: {}\n", plain(&problem.message)));
-        for hint in &problem.hints {
-            text.push_str(&format!(" hint: {}\n", plain(hint)));
-        }
-    }
-    text
 }

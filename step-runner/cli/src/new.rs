@@ -3,11 +3,11 @@
 mod ask;
 mod templates;
 
-use crate::exit::{Exit, Stop};
-use crate::run::source::words;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use step_model::document::Dialect;
 use templates::{Kind, files};
 

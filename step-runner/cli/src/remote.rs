@@ -6,10 +6,10 @@ mod request;
 mod run;
 mod r#where;
 
-use crate::exit::{Exit, Stop};
 use clap::{Args, Subcommand};
 use std::time::Duration;
 use step_client::AgentClient;
+use step_console::exit::{Exit, Stop};
 use r#where::Where;
 
 #[derive(Debug, Args)]

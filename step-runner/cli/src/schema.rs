@@ -1,9 +1,9 @@
 //! Prints the JSON Schemas of the files.
 
 use crate::builtins;
-use crate::exit::{Exit, Stop};
 use clap::ValueEnum as _;
 use std::io::Write as _;
+use step_console::exit::{Exit, Stop};
 use step_model::document::{Dialect, schema};
 
 #[derive(Debug, clap::Args)]

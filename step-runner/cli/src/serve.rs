@@ -1,12 +1,12 @@
 //! `serve`: the agent on a socket, or on its standard input and output. And `job`, which it starts for each of its jobs.
 
-#[cfg(unix)]
-use crate::exit::Complaint;
-use crate::exit::{Exit, Stop};
 use clap::Args;
 use std::path::PathBuf;
 #[cfg(unix)]
 use step_agent::front::{Callers, Settings};
+#[cfg(unix)]
+use step_console::exit::Complaint;
+use step_console::exit::{Exit, Stop};
 
 /// What can be typed.
 #[derive(Debug, Clone, Default, Args)]
@@ -96,7 +96,7 @@ fn of_command(status: std::process::ExitStatus) -> Exit {
 pub fn proxy(socket: Option<PathBuf>) -> anyhow::Result<Exit> {
     let socket = socket.unwrap_or_else(|| std::env::temp_dir().join(step_agent::front::SOCKET));
     step_agent::front::proxy::run(&socket).map_err(|error| {
-        let message = format!("could not reach an agent on {}: {}", socket.display(), crate::run::source::words(&error));
+        let message = format!("could not reach an agent on {}: {}", socket.display(), step_console::given::words(&error));
         Stop::new(Exit::Fault, message).with_hint("start one by `step-runner serve`")
     })?;
     Ok(Exit::Done)

@@ -2,14 +2,14 @@
 
 mod html;
 mod journal;
-pub mod result;
 
-use crate::exit::{Exit, Stop};
-use crate::run::source;
-use crate::tree;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use step_client::wire::result::{Format, OwnedTree, Redaction, Writing, read, write};
+use step_console::exit::{Exit, Stop};
+use step_console::given;
+use step_console::output::to_standard_output;
+use step_console::tree::{self, node};
 use step_model::masking::Secrets;
 use step_model::result::{ResultTree as _, StepId};
 use step_payload::recognise::{Recognised, recognise};
@@ -55,21 +55,10 @@ pub fn print(tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: For
     to_standard_output(|out| show(out, tree, last_step, verbose, form))
 }
 
-/// That whoever reads has seen enough is no error.
-fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Stop> {
-    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout().lock()));
-    match write(&mut out).and_then(|()| out.flush()) {
-        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Stop::new(Exit::Fault, format!("could not write to standard output: {}", source::words(&fault))))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: Form) -> io::Result<()> {
     match form {
         Form::Text => {
-            let line = |id| result::line(&tree.node(id), id == StepId::ROOT, verbose);
+            let line = |id| node::line(&tree.node(id), id == StepId::ROOT, verbose);
             tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))?;
             last_step.map_or(Ok(()), |last_step| writeln!(out, "\n{last_step}"))
         }
@@ -98,7 +87,7 @@ fn write_page(file: &Path, page: &str) -> Result<(), Stop> {
         aside.as_file().sync_all()?;
         aside.persist(file).map(drop).map_err(|fault| fault.error)
     });
-    written.map_err(|fault| Stop::new(Exit::Fault, format!("could not write the page to `{}`: {}", file.display(), source::words(&fault))))
+    written.map_err(|fault| Stop::new(Exit::Fault, format!("could not write the page to `{}`: {}", file.display(), given::words(&fault))))
 }
 
 /// The tree, and for a job that has not ended the step that ran last.
@@ -106,7 +95,7 @@ fn tree_of(arguments: &ShowArguments) -> Result<(OwnedTree, Option<String>), Sto
     if arguments.result.is_dir() {
         return journal::read(&arguments.result);
     }
-    let source = if arguments.result.as_os_str() == "-" { source::standard_input()? } else { source::file(&arguments.result)? };
+    let source = if arguments.result.as_os_str() == "-" { given::standard_input()? } else { given::file(&arguments.result)? };
     read(&source.text).map(|tree| (tree, None)).map_err(|fault| {
         let stop = Stop::bad_input(format!("`{}` is no result: {fault}", source.name));
         match recognise(&source.text) {

@@ -19,16 +19,16 @@ mod watch;
 pub use typed::TestArguments;
 
 use crate::builtins;
-use crate::exit::{Exit, Stop};
 use crate::run::duration;
 use crate::run::signals::Signal;
-use crate::run::source::words;
 use interrupt::Interrupt;
 use read::Tests;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use step_testing::workers::{Grounds, Settings, run as run_cases};
 use tell::{Output, Summary, Teller};
 use typed::Form;

@@ -2,14 +2,14 @@
 
 use super::WhichFile;
 use super::entry_file::EntryFile;
-use crate::exit::{Exit, Stop};
-use crate::plain;
 use clap::Args;
 use runner_config::machines::{counting_at, most_machines};
 use runner_config::schedule::NamedZone;
 use runner_config::{Look, Settings};
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use step_console::complaint::plain;
+use step_console::exit::{Exit, Stop};
 use step_model::time::Timestamp;
 
 #[derive(Debug, Clone, Args)]

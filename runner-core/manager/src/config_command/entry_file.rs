@@ -1,14 +1,14 @@
 //! The configuration file as these commands use it: read, changed as a text, and written aside, synced, renamed.
 
 use super::WhichFile;
-use crate::exit::{Exit, Stop};
-use crate::given::{self, words};
 use crate::run::configuration::{default_path, environment};
 use runner_config::settings::Runner;
 use runner_config::{Parsed, Settings, parse};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use step_console::exit::{Exit, Stop};
+use step_console::given::{self, words};
 use tempfile::NamedTempFile;
 
 /// A file that was read; empty when there is none yet.

@@ -2,10 +2,10 @@
 
 use super::WhichFile;
 use super::entry_file::EntryFile;
-use crate::exit::Exit;
-use crate::plain;
 use runner_config::secret::short_token;
 use std::io::Write as _;
+use step_console::complaint::plain;
+use step_console::exit::Exit;
 
 /// One line for each entry, its token shortened to what logs show of it.
 /// # Errors

@@ -1,7 +1,7 @@
 //! What a person is asked on a terminal when it was not given.
 
-use crate::exit::Stop;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use step_console::exit::Stop;
 
 /// The value that was given; else the answer of a person; else the default.
 /// # Errors

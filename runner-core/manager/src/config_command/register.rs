@@ -2,8 +2,6 @@
 
 use super::entry_file::EntryFile;
 use super::{WhichFile, questions, server};
-use crate::exit::{Complaint, Exit, Stop};
-use crate::plain;
 use clap::Args;
 use runner_config::Severity;
 use runner_config::edit::{self, NewRunner, NewToken};
@@ -14,6 +12,8 @@ use runner_gitlab::request::{RunnerOptions, RunnerScope};
 use runner_gitlab::{Client, Token};
 use serde_json::{Value, json};
 use std::io::Write as _;
+use step_console::complaint::plain;
+use step_console::exit::{Complaint, Exit, Stop};
 use step_model::time::Timestamp;
 
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,5 @@
 //! The server of an entry, as these commands speak to it.
 
-use crate::exit::{Exit, Stop};
 use crate::run::system_id;
 use runner_config::settings::Tls;
 use runner_gitlab::client::{TlsFiles, Unwatched};
@@ -8,6 +7,7 @@ use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use step_console::exit::{Exit, Stop};
 
 /// A client for a server. `directory` is that of the configuration: the system's id and certificates lie there.
 /// # Errors

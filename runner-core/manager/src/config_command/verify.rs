@@ -3,14 +3,14 @@
 use super::entry_file::EntryFile;
 use super::register::not_changed;
 use super::{WhichFile, server};
-use crate::exit::{Exit, Stop};
-use crate::plain;
 use clap::Args;
 use runner_config::edit;
 use runner_config::settings::{Executor, Runner};
 use runner_gitlab::Token;
 use runner_gitlab::answer::Verified;
 use std::io::Write as _;
+use step_console::complaint::plain;
+use step_console::exit::{Exit, Stop};
 
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArguments {

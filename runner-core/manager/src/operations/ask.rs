@@ -2,13 +2,13 @@
 
 use super::SOCKET;
 use super::status::Status;
-use crate::exit::{Exit, Stop};
-use crate::given::words;
 use crate::run::configuration::{default_path, environment};
 use clap::Args;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 
 #[derive(Debug, Clone, Args)]
 pub struct StatusArguments {

@@ -1,12 +1,12 @@
 //! The configuration file: where it is, what it says, and what is said about it.
 
-use crate::exit::{Complaint, Exit, Stop};
-use crate::given;
 use runner_config::location::{self, Surroundings};
 use runner_config::{Parsed, Settings, Severity};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given;
 
 /// A file that can be used.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use super::configuration::Configuration;
 use super::{settings, system_id};
 use crate::drive::Runner;
-use crate::exit::Stop;
 use crate::seal::Seal;
 use crate::source::gitlab::{EntrySettings, GitLabSource, Place};
 use runner_config::settings::{Executor, Runner as Entry};
@@ -17,6 +16,7 @@ use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl, SystemId, Tok
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use step_console::exit::Stop;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What entries have in common.

@@ -1,9 +1,9 @@
 //! Where the runner's own log goes: standard error, in the format that was asked for.
 
 use super::RunArguments;
-use crate::exit::Stop;
 use runner_config::settings::{Global, LogFormat, LogLevel};
 use std::io::IsTerminal as _;
+use step_console::exit::Stop;
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
 /// Begins to log. The command line wins over the configuration, RUST_LOG over both.

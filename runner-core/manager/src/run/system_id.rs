@@ -1,11 +1,11 @@
 //! The file beside the configuration that tells managers of one token apart: `.runner_system_id`.
 
-use crate::exit::{Exit, Stop};
-use crate::given::words;
 use aws_lc_rs::{hmac, rand};
 use runner_gitlab::SystemId;
 use std::io::Write as _;
 use std::path::Path;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 
 /// Reads the file; one that is missing or holds something else is written anew.
 /// # Errors

@@ -1,7 +1,7 @@
 //! How jobs ended becomes how the program ends.
 
-use crate::exit::Exit;
 use crate::trial::signals::Signal;
+use step_console::exit::Exit;
 use step_model::result::{FailureKind, Status};
 
 /// The exit code for one job.
@@ -26,13 +26,13 @@ pub fn exit(status: Status, kind: Option<FailureKind>, signal: Option<Signal>) -
 pub fn gravest(exits: impl IntoIterator<Item = Exit>) -> Exit {
     let order = |exit: &Exit| match exit {
         Exit::Done => 0,
-        Exit::Failed => 1,
+        Exit::Failed | Exit::OfStep(_) => 1,
         Exit::TimedOut => 2,
         Exit::Refused => 3,
         Exit::BadInput => 4,
         Exit::Usage => 5,
         Exit::Interrupted => 6,
-        Exit::Terminated => 7,
+        Exit::Terminated | Exit::HungUp => 7,
         Exit::Fault => 8,
     };
     exits.into_iter().max_by_key(order).unwrap_or(Exit::Done)

@@ -1,10 +1,10 @@
 //! What was given to `try` becomes jobs: payloads of GitLab, and jobs of a `.gitlab-ci.yml`.
 
-use crate::exit::{Complaint, Exit, Stop};
-use crate::given::{self, Given};
-use crate::pipeline;
 use std::collections::BTreeMap;
 use std::path::Path;
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given::{self, Given};
+use step_console::pipeline;
 use step_model::diagnostic::Problem;
 use step_model::expression::nearest;
 use step_payload::ci::Configuration;

@@ -4,10 +4,10 @@ use super::TryArguments;
 use super::jobs::{self, GivenJob};
 use super::result_files::ResultFiles;
 use crate::agent_program;
-use crate::exit::{Complaint, Exit, Stop};
-use crate::given::words;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given::words;
 use step_payload::Here;
 
 /// The command line as it is meant.

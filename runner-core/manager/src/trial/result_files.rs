@@ -1,12 +1,12 @@
 //! Result trees as files: written aside, flushed to the disk and renamed, so that a file of that name is a whole result or none.
 
-use crate::exit::{Exit, Stop};
-use crate::given::words;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use step_client::wire::result::{Format, OwnedTree, Redaction, Writing, write};
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use step_model::masking::Secrets;
 use step_model::result::StepId;
 

@@ -1,7 +1,7 @@
 //! Signals of a person at a terminal: the first asks the jobs to end, the second ends them at once.
 
-use crate::exit::Exit;
 use std::io;
+use step_console::exit::Exit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {

@@ -1,9 +1,9 @@
 //! Questions to whoever sits at the terminal. An empty answer takes what is offered.
 
 use super::templates::Kind;
-use crate::exit::Stop;
-use crate::run::source::words;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use step_console::exit::Stop;
+use step_console::given::words;
 
 /// Somebody who can answer.
 pub struct Person;

@@ -1,10 +1,8 @@
 //! Jobs that are there: followed, asked about, ended.
 
 use super::r#where::Where;
-use crate::exit::{Exit, Stop};
 use crate::run::typed::Output;
 use crate::show::Form;
-use crate::tree::in_words;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -14,6 +12,8 @@ use std::time::Duration;
 use step_client::logs::{LogReader, Merged, Take};
 use step_client::wire::request::message_to_json;
 use step_client::{AgentClient, CallFailed, JobStatus, NotRunToEnd};
+use step_console::exit::{Exit, Stop};
+use step_console::tree::in_words;
 use step_model::result::Status;
 use step_model::time::Timestamp;
 
@@ -92,7 +92,7 @@ async fn reader_from(agent: &AgentClient, id: &str, offset: u64) -> Result<LogRe
 }
 
 fn not_printed(fault: &io::Error) -> Stop {
-    Stop::new(Exit::Fault, format!("could not write to standard output: {}", crate::run::source::words(fault)))
+    Stop::new(Exit::Fault, format!("could not write to standard output: {}", step_console::given::words(fault)))
 }
 
 /// The failure of a call; for an id that is not known, with those that are.
@@ -182,7 +182,7 @@ fn table(jobs: &[JobStatus], now: Timestamp) -> String {
             Status::Cancelled => "cancelled",
         };
         let time = job.start.map(|start| in_words(job.end.unwrap_or(now).since(start))).unwrap_or_default();
-        let line = format!("{:<width$}  {state:<11} {time:>7}  {}", job.id, crate::report::words::plain(&job.message));
+        let line = format!("{:<width$}  {state:<11} {time:>7}  {}", job.id, step_console::complaint::plain(&job.message));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text

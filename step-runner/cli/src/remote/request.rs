@@ -1,6 +1,5 @@
 //! A job that was found here becomes a request that runs there.
 
-use crate::exit::{Complaint, Exit, Stop};
 use crate::remote::RemoteRunArguments;
 use crate::run::job::{self, Job, LooseDefinition};
 use crate::run::settings::Settings;
@@ -9,6 +8,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use step_client::RunRequest;
 use step_client::wire::request::{Values, to_message};
+use step_console::exit::{Complaint, Exit, Stop};
 use step_model::document::{Body, StepDocument};
 
 /// What the one step of a job is called when nobody has named it: a request has no steps without names.

@@ -1,11 +1,11 @@
 //! Where an agent is, as it is typed, and what to do when it is not there.
 
-use crate::exit::{Complaint, Exit, Stop};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use step_client::connect::{CommandStream, UnixSocket};
 use step_client::{AgentClient, CallFailed, Code};
+use step_console::exit::{Complaint, Exit, Stop};
 
 /// The socket in a directory that is served.
 const SOCKET: &str = "step-runner.sock";

@@ -6,10 +6,10 @@
 mod system;
 
 use super::Surface;
-use crate::tree::in_words;
 use anstream::ColorChoice;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
+use step_console::tree::in_words;
 
 /// Back to the first column, and away with the line.
 const ERASE: &str = "\r\x1b[K";

@@ -5,17 +5,19 @@ use super::json::Lines;
 use super::outline::Outline;
 use super::text::Text;
 use super::words::{self, WARNING};
-use crate::exit::{Complaint, Exit};
+use crate::complain;
 use crate::run::plan_text::PlanOutline;
 use crate::run::settings::{Settings, Talk};
 use crate::run::signals::Asked;
 use crate::run::typed::Output;
-use crate::{complain, tree};
 use std::io;
 use std::time::Duration;
 use step_agent::job_process::{Audience, Stream, Streams};
+use step_console::exit::{Complaint, Exit};
+use step_console::tree;
 use step_engine::resolve::DocumentProblems;
 use step_engine::run::Headline;
+use step_engine::run::Kind;
 use step_model::result::StepId;
 use step_payload::NotDone;
 
@@ -212,7 +214,7 @@ fn circumstances(run: &dyn Outline, step: StepId) -> String {
 fn tree_of(run: &dyn Outline, top: StepId, wrapped: Option<&str>, title: &str) -> String {
     let line = |step: StepId| {
         let headline = run.headline(step);
-        let mut line = tree::Line::of(&headline);
+        let mut line = line_of(&headline);
         if wrapped == Some(&*headline.name) && headline.parent == Some(StepId::ROOT) {
             line.name = title.to_owned();
         }
@@ -222,6 +224,25 @@ fn tree_of(run: &dyn Outline, top: StepId, wrapped: Option<&str>, title: &str) -
     let outcome = tree::write(&mut drawn, top, &line, &|step| run.children(step));
     debug_assert!(outcome.is_ok(), "memory can be written to");
     String::from_utf8_lossy(&drawn).into_owned()
+}
+
+/// What the tree says about a step that runs or ran here.
+fn line_of(headline: &Headline) -> tree::Line {
+    let what = match headline.what {
+        Kind::Exec => "exec",
+        Kind::Sequence => "sequence",
+        Kind::Script => "script",
+        Kind::Unknown => "step",
+    };
+    let unnamed = if headline.parent.is_none() { "job" } else { what };
+    tree::Line {
+        name: if headline.name.is_empty() { unnamed.to_owned() } else { headline.name.to_string() },
+        status: headline.status,
+        failure: headline.failure.clone(),
+        allowed_to_fail: headline.allowed_to_fail,
+        duration: headline.start.zip(headline.end).map(|(start, end)| end.since(start)),
+        details: tree::details(&headline.limits, headline.filtered.as_deref()),
+    }
 }
 
 impl<S: Surface> Audience for Teller<S> {

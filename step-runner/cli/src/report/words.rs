@@ -1,9 +1,10 @@
 //! The words of the report for people: pure functions of what a step or a job has come to.
 
 use crate::run::signals::Signal;
-use crate::tree::{in_words, without_steps};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
+use step_console::complaint::plain;
+use step_console::tree::{in_words, without_steps};
 use step_engine::run::{Headline, Kind};
 use step_model::masking::MASK;
 use step_model::result::{Failure, FailureKind, Status, Traffic, Usage};
@@ -204,15 +205,6 @@ pub fn command(words: &[Value]) -> String {
 fn quoted(word: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "_-./:=,+@%^".contains(c);
     if !word.is_empty() && word.chars().all(harmless) { word.to_owned() } else { format!("'{}'", plain(word).replace('\'', r"'\''")) }
-}
-
-/// The same text on one line and without anything that a terminal would obey.
-pub fn plain(text: &str) -> String {
-    if text.chars().any(char::is_control) {
-        text.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
-    } else {
-        text.to_owned()
-    }
 }
 
 /// The last lines as they look on a terminal: after a carriage return only what was written last, and nothing that it would obey.

@@ -1,6 +1,6 @@
 //! Asks the person at the terminal for a value, without showing what is typed.
 
-use crate::exit::Stop;
+use step_console::exit::Stop;
 
 /// Asks once. `None`: there is nobody to ask.
 pub fn secret(name: &str) -> Option<Result<String, Stop>> {
@@ -9,11 +9,11 @@ pub fn secret(name: &str) -> Option<Result<String, Stop>> {
 
 #[cfg(unix)]
 mod system {
-    use crate::exit::{Exit, Stop};
     use crate::run::signals::Signals;
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
     use std::fs::File;
     use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+    use step_console::exit::{Exit, Stop};
 
     /// Whether there is somebody to ask: whoever reads what is said on standard error.
     fn is_possible() -> bool {
@@ -81,7 +81,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    use crate::exit::Stop;
+    use step_console::exit::Stop;
 
     pub fn secret(_name: &str) -> Option<Result<String, Stop>> {
         None

@@ -1,7 +1,7 @@
 //! How a run ended becomes how the program ends.
 
 use super::signals::Signal;
-use crate::exit::Exit;
+use step_console::exit::Exit;
 use step_model::result::{Failure, FailureKind, Status};
 
 /// The exit code of a job. `own`: that of the step that failed, when it is to be passed on.

@@ -1,7 +1,7 @@
 //! Inputs from the command line, read by what the step declares.
 
 use super::settings::GivenInput;
-use crate::exit::Complaint;
+use step_console::exit::Complaint;
 use step_model::document::raw::read_value;
 use step_model::document::{Dialect, Input, Spec, ValueTemplate};
 use step_model::expression::Template;

@@ -4,16 +4,16 @@ mod reference;
 
 use super::inputs;
 use super::laptop::Laptop;
-use super::pipeline;
 use super::place::Place;
 use super::settings::{Settings, What};
-use super::source::{self, Source};
 use super::supply::Supply;
 use crate::builtins;
-use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given::{self, Given};
+use step_console::pipeline;
 use step_engine::resolve::DocumentProblems;
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, Body, Dialect, Spec, Step, StepDocument, raw};
@@ -78,10 +78,10 @@ pub fn find(settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Resu
     let mut job = match &settings.what {
         What::Named(text) => named(text, settings, place, supply)?,
         What::JobOf { file, job } => {
-            let source = source::file(Path::new(file))?;
+            let source = given::file(Path::new(file))?;
             pipeline_job(&source, Some(job), settings, place, supply)?
         }
-        What::StandardInput => of_source(&source::standard_input()?, None, settings, place, supply)?,
+        What::StandardInput => of_source(&given::standard_input()?, None, settings, place, supply)?,
         What::Invocation(text) => of_invocation(text, "job")?,
         What::CiSteps(text) => of_steps(text, settings)?,
         What::Git { url, revision, dir } => one_step(reference::git(url, revision, dir)?, url),
@@ -115,13 +115,13 @@ fn named(text: &str, settings: &Settings, place: &Place, supply: &mut Supply<'_>
     let path = Path::new(text);
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(one_step(reference::directory(text), text)),
-        Ok(_) => of_source(&source::file(path)?, Some(text), settings, place, supply),
+        Ok(_) => of_source(&given::file(path)?, Some(text), settings, place, supply),
         Err(_) => Ok(one_step(reference::short(text)?, text)),
     }
 }
 
 /// A file is known by its content. `path`: the file, if it is one.
-fn of_source(source: &Source, path: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+fn of_source(source: &Given, path: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
     let title = path.unwrap_or("job");
     match recognise(&source.text) {
         Recognised::RunRequest => of_request(source, title, settings, supply),
@@ -149,7 +149,7 @@ fn of_source(source: &Source, path: Option<&str>, settings: &Settings, place: &P
     }
 }
 
-fn unknown(source: &Source) -> String {
+fn unknown(source: &Given) -> String {
     let text = source.text.trim_start_matches('\u{feff}').trim_start();
     if text.is_empty() {
         return format!("`{}` is empty", source.name);
@@ -160,7 +160,7 @@ fn unknown(source: &Source) -> String {
     }
 }
 
-fn of_request(source: &Source, title: &str, settings: &Settings, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+fn of_request(source: &Given, title: &str, settings: &Settings, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
     let text = source.text.trim_start_matches('\u{feff}');
     let dialect = match settings.level {
         Level::V0_12 => Dialect::Steps,
@@ -186,7 +186,7 @@ fn of_request(source: &Source, title: &str, settings: &Settings, supply: &mut Su
     Ok(job)
 }
 
-fn of_translation(translation: Translation, source: &Source, title: &str) -> Job {
+fn of_translation(translation: Translation, source: &Given, title: &str) -> Job {
     let mut job = Job::new(translation.request, title);
     job.has_variables = true;
     job.not_done = translation.not_done;
@@ -196,7 +196,7 @@ fn of_translation(translation: Translation, source: &Source, title: &str) -> Job
     job
 }
 
-fn pipeline_job(source: &Source, name: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
+fn pipeline_job(source: &Given, name: Option<&str>, settings: &Settings, place: &Place, supply: &mut Supply<'_>) -> Result<Job, NoJob> {
     let here = here(settings, place);
     let configuration = pipeline::read(source)?;
     let names = configuration.job_names();
@@ -289,7 +289,7 @@ fn of_definition(text: &str) -> Result<Job, NoJob> {
 }
 
 fn of_definition_text(file: &Path) -> Result<Job, NoJob> {
-    let source = source::file(file)?;
+    let source = given::file(file)?;
     let document = step_client::wire::definition::read_text(&source.text)
         .map_err(|fault| Stop::bad_input(format!("`{}` is no definition: {fault}", source.name)))?;
     let mut job = one_step(reference::file(&source.name), &source.name);
@@ -400,11 +400,11 @@ fn spec_of(job: &mut Job, place: &Place) -> Option<Spec> {
     Some(raw::read(raw::text_of(&text).ok()?, &name).document?.spec.clone())
 }
 
-fn of_file(source: &Source, problems: Vec<Problem>) -> DocumentProblems {
+fn of_file(source: &Given, problems: Vec<Problem>) -> DocumentProblems {
     DocumentProblems { file: source.name.as_str().into(), text: Some(source.text.as_str().into()), problems }
 }
 
-fn warnings(source: &Source, problems: Vec<Problem>) -> Option<DocumentProblems> {
+fn warnings(source: &Given, problems: Vec<Problem>) -> Option<DocumentProblems> {
     (!problems.is_empty()).then(|| of_file(source, problems))
 }
 

@@ -2,9 +2,9 @@
 
 use super::place::Place;
 use super::settings::Settings;
-use super::source::words;
-use crate::exit::{Exit, Stop};
 use std::path::{Path, PathBuf};
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use step_payload::{ArtifactPlace, CachePlace};
 
 /// Where all of it lies, in the directory where the job is run.
@@ -97,7 +97,7 @@ mod tests {
     use crate::run::typed::RunArguments;
 
     fn laptop(arguments: &RunArguments) -> Laptop {
-        let place = Place { dir: "/work/app".into(), ..Place::default() };
+        let place = Place { dir: "/srv/app".into(), ..Place::default() };
         Laptop::of(&Settings::of(arguments, What::StandardInput).expect("settings"), &place)
     }
 
@@ -105,8 +105,8 @@ mod tests {
     fn nothing_is_done_unless_it_is_asked_for() {
         let nothing = laptop(&RunArguments::default());
         assert_eq!(
-            (nothing.steps(), nothing.project_dir(&Place { dir: "/work/app".into(), ..Place::default() })),
-            (vec![], "/work/app".into())
+            (nothing.steps(), nothing.project_dir(&Place { dir: "/srv/app".into(), ..Place::default() })),
+            (vec![], "/srv/app".into())
         );
         assert_eq!(nothing.prepare(Path::new("/nowhere")), Ok(()));
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn everything_lies_in_a_directory_of_its_own() {
         let laptop = laptop(&RunArguments { checkout: true, ..RunArguments::default() });
-        assert_eq!(laptop.checkout.as_deref(), Some(Path::new("/work/app/.step-runner/checkout")));
+        assert_eq!(laptop.checkout.as_deref(), Some(Path::new("/srv/app/.step-runner/checkout")));
         assert_eq!(laptop.steps(), ["checkout"]);
         let refused = laptop.prepare(Path::new("/nowhere/step-runner-steps")).expect_err("no program");
         insta::assert_snapshot!(refused, @"could not find the program of the steps checkout: no `/nowhere/step-runner-steps`");
@@ -123,12 +123,12 @@ mod tests {
     #[test]
     fn a_directory_that_was_named_takes_the_place_of_the_usual_one() {
         let usual = laptop(&RunArguments { cache: Some(String::new()), artifacts: Some(String::new()), ..RunArguments::default() });
-        assert_eq!(usual.caches(), CachePlace::Directory("/work/app/.step-runner/cache".into()));
-        let own = "/work/app/.step-runner/artifacts".to_owned();
+        assert_eq!(usual.caches(), CachePlace::Directory("/srv/app/.step-runner/cache".into()));
+        let own = "/srv/app/.step-runner/artifacts".to_owned();
         assert_eq!(usual.artifacts_place(), ArtifactPlace::Directory { earlier: own.clone(), own: own.clone() });
         let named = laptop(&RunArguments { cache: Some("/c".into()), artifacts: Some("from".into()), ..RunArguments::default() });
         assert_eq!(named.caches(), CachePlace::Directory("/c".into()));
-        assert_eq!(named.artifacts_place(), ArtifactPlace::Directory { earlier: "/work/app/from".into(), own });
+        assert_eq!(named.artifacts_place(), ArtifactPlace::Directory { earlier: "/srv/app/from".into(), own });
         assert_eq!(named.steps(), ["artifact", "cache"]);
     }
 

@@ -1,11 +1,11 @@
 //! Where the program stands: what of its surroundings a job depends on, read once.
 
 use super::supply::all_missing;
-use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use step_agent::surroundings;
+use step_console::exit::{Complaint, Exit, Stop};
 use step_model::value::Value;
 
 /// The process as it was started.
@@ -24,7 +24,7 @@ impl Place {
     /// There is no current directory, or its path is not UTF-8.
     pub fn read() -> Result<Self, Stop> {
         let fault = |why: String| Stop::new(Exit::BadInput, format!("could not find the current directory: {why}"));
-        let dir = std::env::current_dir().map_err(|error| fault(super::source::words(&error)))?;
+        let dir = std::env::current_dir().map_err(|error| fault(step_console::given::words(&error)))?;
         let dir = dir.into_os_string().into_string().map_err(|dir| fault(format!("{} is not UTF-8", dir.to_string_lossy())))?;
         let mut place = Self { dir: dir.into(), temporary: std::env::temp_dir(), ..Self::default() };
         for (name, value) in std::env::vars_os() {

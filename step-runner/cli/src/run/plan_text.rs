@@ -3,9 +3,9 @@
 
 use super::job::Job;
 use super::plan::Directories;
-use crate::report::words;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
+use step_console::complaint::plain;
 use step_model::document::{Action, Body, Step, StepDocument};
 use step_model::limits::Limits;
 use step_model::plan::{PlannedDocument, Target};
@@ -180,12 +180,12 @@ fn section(text: &mut String, title: &str, lines: impl IntoIterator<Item = Strin
     let mut lines = lines.into_iter().peekable();
     if lines.peek().is_some() {
         let _ = writeln!(text, "{title}:");
-        lines.for_each(|line| text.push_str(&format!("  {}\n", words::plain(&line))));
+        lines.for_each(|line| text.push_str(&format!("  {}\n", plain(&line))));
     }
 }
 
 fn line(text: &mut String, depth: usize, name: &str, what: &str) {
-    let _ = writeln!(text, "{:width$}{}: {}", "", words::plain(name), words::plain(what), width = 2 * depth);
+    let _ = writeln!(text, "{:width$}{}: {}", "", plain(name), plain(what), width = 2 * depth);
 }
 
 fn work_lines(text: &mut String, depth: usize, work: &Work) {

@@ -1,11 +1,11 @@
 //! Result files: written aside, flushed to the disk and renamed, so that a file of that name is a whole result or none.
 
 use super::settings::ResultFile;
-use super::source::words;
-use crate::exit::{Exit, Stop};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use tempfile::NamedTempFile;
 
 /// GitLab's step-runner gives its report this mode.

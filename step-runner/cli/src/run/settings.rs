@@ -2,10 +2,10 @@
 
 use super::typed::{Output, RunArguments, TypedLevel};
 use super::{duration, pairs};
-use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use step_console::exit::{Complaint, Exit, Stop};
 use step_model::document::Dialect;
 use step_model::limits::Limits;
 use step_model::plan::Level;

@@ -1,10 +1,10 @@
 //! A shell where a step failed, with exactly the environment and the directory that the step had.
 
-use super::source::words;
-use crate::exit::{Exit, Stop};
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::Command;
+use step_console::exit::{Exit, Stop};
+use step_console::given::words;
 use step_model::result::StepResult;
 use step_model::value::Value;
 

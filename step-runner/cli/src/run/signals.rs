@@ -1,11 +1,11 @@
 //! Signals become asks: the first one asks the job to end, the second one ends it at once.
 
-use crate::exit::Exit;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use step_agent::job_process::Ask;
+use step_console::exit::Exit;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A signal that ends a job.

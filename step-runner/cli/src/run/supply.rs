@@ -1,10 +1,11 @@
 //! Values that a job only names: from a file, from the environment, or from whoever sits at the terminal.
 
+use super::dotenv;
 use super::place::Place;
-use super::{dotenv, source};
-use crate::exit::{Complaint, Exit, Stop};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use step_console::exit::{Complaint, Exit, Stop};
+use step_console::given;
 
 /// Asks a person for the value of a name. `None`: there is nobody to ask.
 pub type Ask<'a> = dyn FnMut(&str) -> Option<Result<String, Stop>> + 'a;
@@ -111,7 +112,7 @@ pub fn read_pairs(files: &[PathBuf]) -> Result<Vec<(String, String)>, Stop> {
 type Pairs = Result<Vec<(String, String)>, Vec<String>>;
 
 fn read_file(file: &Path) -> Result<Pairs, Stop> {
-    let text = source::file(file)?.text;
+    let text = given::file(file)?.text;
     if !text.trim_start().starts_with('{') {
         return Ok(dotenv::parse(&text));
     }

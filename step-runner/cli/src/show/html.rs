@@ -3,11 +3,10 @@
 //! The page is written by three files beside this one (page.html, page.css, page.js) and a JSON text that holds the steps in the order of the
 //! tree. Environments are written as what differs from the step before, so that ten thousand steps do not repeat them.
 
-use super::result;
-use crate::tree;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use step_console::tree::{self, node as told};
 use step_model::document::{Action, Body};
 use step_model::limits::AppliedLimit;
 use step_model::result::{Means, ResultTree, Status, StepId, StepResult, Traffic, Usage};
@@ -81,7 +80,7 @@ impl Steps<'_> {
     }
 
     fn step(&mut self, node: &StepResult, parent: Option<usize>, depth: usize) -> Json {
-        let line = result::line(node, parent.is_none(), false);
+        let line = told::line(node, parent.is_none(), false);
         let (start, end) = (self.after_start(node.start), self.after_start(node.end));
         let message = line.failure.as_ref().map(|failure| tree::without_steps(&failure.message)).filter(|message| !message.is_empty());
         let mut step = Map::new();
@@ -172,7 +171,7 @@ fn script_of(node: &StepResult) -> Option<String> {
 
 fn command_of(node: &StepResult) -> Option<String> {
     let exec = node.exec.as_ref().filter(|exec| !exec.command.is_empty())?;
-    Some(exec.command.iter().map(result::word).collect::<Vec<_>>().join(" "))
+    Some(exec.command.iter().map(told::word).collect::<Vec<_>>().join(" "))
 }
 
 fn process(node: &StepResult) -> Vec<(&'static str, String)> {
@@ -189,7 +188,7 @@ fn process(node: &StepResult) -> Vec<(&'static str, String)> {
 fn definition(node: &StepResult) -> Vec<(&'static str, String)> {
     let mut definition = Vec::new();
     if let Some(Action::Reference(reference)) = node.step.as_deref().map(|step| &step.action) {
-        definition.push(("reference", result::reference_text(reference)));
+        definition.push(("reference", told::reference_text(reference)));
     }
     if let Some(Body::Sequence(sequence)) = node.document.as_deref().map(|document| &document.definition.body) {
         definition.push(("kind", format!("a sequence of {} steps", sequence.steps.len())));

@@ -1,9 +1,9 @@
 //! What the journal of a job holds, as a result: there while the job runs and after it was killed.
 
-use crate::exit::Stop;
 use std::path::Path;
 use step_agent::job_process::journal::{self, Reading};
 use step_client::wire::result::{OwnedTree, read_message};
+use step_console::exit::Stop;
 use step_model::result::{Status, StepId};
 
 /// A tree, and what it does not show: which step ran last.

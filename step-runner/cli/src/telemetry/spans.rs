@@ -2,8 +2,8 @@
 //!
 //! The names of attributes are those that GitLab uses for functions, and those of OpenTelemetry where it has one.
 
-use crate::show::result::{name, reference_text};
 use step_client::wire::result::Redaction;
+use step_console::tree::node::{name, reference_text};
 use step_model::document::{Action, Step};
 use step_model::reference::{Digest, StepReference};
 use step_model::result::{FailureKind, ResultTree, Status, StepId, StepResult, Usage};

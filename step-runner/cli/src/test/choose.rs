@@ -1,6 +1,6 @@
 //! Which cases are run.
 
-use crate::exit::Stop;
+use step_console::exit::Stop;
 use step_testing::suite_file::SuiteFile;
 
 /// The positions of file and case, in order.

@@ -1,13 +1,13 @@
 //! What the cases reached, as text, as JSON, and as one page.
 
 use super::tell::Summary;
-use crate::exit::Stop;
-use crate::report::words::plain;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use step_console::complaint::plain;
+use step_console::exit::Stop;
 use step_testing::coverage::{Coverage, Covered, Item, ItemKind};
 use step_testing::suite_file::SuiteFile;
 

@@ -1,9 +1,9 @@
 //! Golden files are written anew: `--update`.
 
 use super::tell::{Summary, is_golden};
-use crate::exit::{Exit, Stop};
 use std::fs;
 use std::io::Write;
+use step_console::exit::{Exit, Stop};
 use step_testing::suite_file::SuiteFile;
 
 /// Writes what came out. A case that had no other finding counts as passed.

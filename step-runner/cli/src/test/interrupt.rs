@@ -1,9 +1,9 @@
 //! Ctrl-C while tests run: what runs is killed, temporary files are removed, and the exit code tells the signal.
 
-use crate::exit::{Exit, Stop};
 use crate::run::signals::{Signal, Signals};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use step_console::exit::{Exit, Stop};
 
 /// Signals are caught from here on.
 pub struct Interrupt {

@@ -1,9 +1,9 @@
 //! The report that CI servers read: JUnit's XML, as GitLab takes it.
 
 use super::tell::Summary;
-use crate::exit::Stop;
 use std::fmt::Write as _;
 use std::path::Path;
+use step_console::exit::Stop;
 use step_testing::compare::Finding;
 use step_testing::suite_file::SuiteFile;
 use step_testing::workers::Report;

@@ -2,11 +2,11 @@
 
 use super::tell::{Output, Summary};
 use crate::complain;
-use crate::exit::Stop;
-use crate::report::words::plain;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
+use step_console::complaint::plain;
+use step_console::exit::Stop;
 use step_model::diagnostic::Problem;
 use step_testing::mutate::{Fate, Judgement, judge};
 use step_testing::suite_file::SuiteFile;

@@ -2,10 +2,10 @@
 
 use crate::builtins;
 use crate::complain;
-use crate::exit::Stop;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use step_console::exit::Stop;
 use step_testing::suite_file::{Refused, SuiteFile, find};
 
 pub struct Tests {

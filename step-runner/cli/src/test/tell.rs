@@ -2,11 +2,11 @@
 
 use super::records;
 use crate::complain;
-use crate::exit::Stop;
-use crate::report::words::plain;
-use crate::tree::in_words;
 use std::io::Write;
 use std::time::Duration;
+use step_console::complaint::plain;
+use step_console::exit::Stop;
+use step_console::tree::in_words;
 use step_model::diagnostic::Problem;
 use step_testing::compare::{Difference, Finding};
 use step_testing::difference::{Line, lines};

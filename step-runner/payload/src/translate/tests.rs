@@ -16,7 +16,7 @@ fn no_values() -> BTreeMap<String, String> {
 }
 
 fn laptop() -> Here {
-    let predefined = BTreeMap::from([("CI_PROJECT_DIR".to_owned(), "/work/harbour".to_owned())]);
+    let predefined = BTreeMap::from([("CI_PROJECT_DIR".to_owned(), "/srv/harbour".to_owned())]);
     Here { ignore_image: true, predefined, ..Here::default() }
 }
 
@@ -145,7 +145,7 @@ fn errors_of_after_script_count_when_a_variable_says_so() {
 #[test]
 fn variables_are_expanded_once_and_the_last_wins() {
     let translation = steps_of(FULL, &laptop(), &BTreeMap::from([("DATABASE_PASSWORD".into(), "p$x".into())])).expect("a translation");
-    assert_eq!(value(&translation, "TARGET_DIR"), "/work/harbour/target/release");
+    assert_eq!(value(&translation, "TARGET_DIR"), "/srv/harbour/target/release");
     assert_eq!(value(&translation, "PRICE"), "$5");
     assert_eq!(value(&translation, "PATTERN"), "^v$MODE\\d+$");
     assert_eq!(value(&translation, "DATABASE_PASSWORD"), "p$x");
@@ -214,11 +214,11 @@ fn where_every_builtin_exists_they_are_put_around_the_job() {
       aliases: ["db", "database"]
       command: ["postgres", "-c", "fsync=off"]
       image: "postgres:16"
-      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", POSTGRES_PASSWORD: "x", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/work/harbour/target/release"}
+      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", POSTGRES_PASSWORD: "x", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/srv/harbour/target/release"}
       credentials: (sensitive)
     service_2: Builtin { name: "service" } when OnSuccess, allow_failure No, timeout None, env 0
       image: "redis:7"
-      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/work/harbour/target/release"}
+      variables: {CACHE_POLICY: "pull", CI: "true", CI_COMMIT_REF_NAME: "main", CI_JOB_ID: "7391455520", KUBECTL: "kubectl --kubeconfig=${KUBECONFIG}", MODE: "release", PATTERN: "^v$MODE\\d+$", PRICE: "$5", RUNNER_SCRIPT_TIMEOUT: "40m", TARGET_DIR: "/srv/harbour/target/release"}
       credentials: (sensitive)
     pre_get_sources_script: script_legacy (echo) ["echo before sources"] when OnSuccess, allow_failure No, timeout None, env 16
     checkout: Builtin { name: "checkout" } when OnSuccess, allow_failure No, timeout None, env 16

@@ -1,8 +1,8 @@
 //! References from the command line: of what is there, and of what is elsewhere.
 
-use crate::exit::Stop;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use step_console::exit::Stop;
 use step_model::document::Dialect;
 use step_model::expression::Template;
 use step_model::reference::{GitReference, LocalReference, OciReference, StepReference};

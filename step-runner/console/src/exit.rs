@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done,
-    /// A job failed, or a command that looks for something (`config check`, `doctor`) found it.
+    /// A job or a step failed, or a command that looks for something (`test`, `config check`) found it.
     Failed,
     /// The command line makes no sense.
     Usage,
-    /// A file, a payload or a configuration is wrong, or is not there.
+    /// A file, a payload, a definition or a configuration is wrong, or is not there.
     BadInput,
     /// Refused by lock or policy.
     Refused,
@@ -21,6 +21,10 @@ pub enum Exit {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// SIGHUP.
+    HungUp,
+    /// `--pass-exit-code`: the failed step's own.
+    OfStep(u8),
 }
 
 impl Exit {
@@ -34,8 +38,10 @@ impl Exit {
             Self::Refused => 4,
             Self::Fault => 70,
             Self::TimedOut => 124,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Terminated => 143,
+            Self::OfStep(code) => code,
         }
     }
 }
@@ -81,6 +87,11 @@ impl Stop {
     /// Several problems at once.
     pub fn all(exit: Exit, problems: Vec<Complaint>) -> Self {
         Self { exit, problems }
+    }
+
+    /// Everything has been said already.
+    pub fn told(exit: Exit) -> Self {
+        Self { exit, problems: Vec::new() }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The largest payload that is read: that of a message on the wire.
-const LIMIT: u64 = 64 << 20;
+pub const LIMIT: u64 = 64 << 20;
 
 /// A text and what it is called in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,15 @@ fn given(name: String, from: impl Read) -> Result<Given, Stop> {
     if bytes.len() as u64 > LIMIT {
         return Err(refused(&format!("it is larger than {} MiB", LIMIT >> 20)));
     }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(refused("it is UTF-16").with_hint("save it as UTF-8; in PowerShell, `Out-File -Encoding utf8`"));
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Given { name, text }),
         Err(fault) => {
             let at = fault.utf8_error().valid_up_to();
-            let line = fault.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let before = &fault.as_bytes()[..at];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
             Err(refused(&format!("it is not UTF-8: byte 0x{:02x} in line {line}", fault.as_bytes()[at])))
         }
     }
@@ -60,17 +64,20 @@ pub fn words(fault: &io::Error) -> String {
 mod tests {
     use super::*;
 
+    fn refused(bytes: &[u8]) -> String {
+        given("job.json".into(), bytes).expect_err("a problem").to_string()
+    }
+
     #[test]
     fn what_cannot_be_read_is_named_with_its_place() {
-        let refused = given("job.json".into(), &b"{\n\"a\": \"\xff\"}"[..]).expect_err("a problem");
-        insta::assert_snapshot!(refused, @"could not read `job.json`: it is not UTF-8: byte 0xff in line 2");
+        insta::assert_snapshot!(refused(b"{\n\"a\": \"\xff\"}"), @"could not read `job.json`: it is not UTF-8: byte 0xff in line 2");
+        insta::assert_snapshot!(refused(b"\xff\xfe{\0}\0"), @"could not read `job.json`: it is UTF-16");
         let missing = file(Path::new("/nowhere/job.json")).expect_err("a problem");
         insta::assert_snapshot!(missing, @"could not open `/nowhere/job.json`: no such file or directory");
     }
 
     #[test]
     fn a_payload_has_a_limit() {
-        let refused = given("job.json".into(), io::repeat(b' ')).expect_err("a problem");
-        insta::assert_snapshot!(refused, @"could not read `job.json`: it is larger than 64 MiB");
+        insta::assert_snapshot!(refused(&vec![b' '; usize::try_from(LIMIT).expect("small") + 1]), @"could not read `job.json`: it is larger than 64 MiB");
     }
 }

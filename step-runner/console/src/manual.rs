@@ -1,25 +1,26 @@
 //! What the program says about itself: completion scripts and manual pages.
 
-use crate::command_line::CommandLine;
 use crate::exit::{Exit, Stop};
 use anyhow::Context as _;
-use clap::CommandFactory as _;
+use clap::CommandFactory;
 use std::io::Write as _;
 
-/// Prints the completion script.
+/// Prints the completion script of the program.
 /// # Errors
 /// Standard output cannot be written.
-pub fn completion(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+pub fn completion<Line: CommandFactory>(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "runner-core", &mut script);
+    let mut command = Line::command();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(shell, &mut command, name, &mut script);
     print(&script)
 }
 
 /// Prints the manual page of the program, or of one command, in roff.
 /// # Errors
 /// There is no such command, or standard output cannot be written.
-pub fn page(name: Option<&str>) -> anyhow::Result<Exit> {
-    let mut command = CommandLine::command();
+pub fn page<Line: CommandFactory>(name: Option<&str>) -> anyhow::Result<Exit> {
+    let mut command = Line::command();
     command.build();
     if let Some(name) = name {
         let Some(found) = command.find_subcommand(name) else {

@@ -1,6 +1,6 @@
 //! What the tree says about a node of a result.
 
-use crate::tree::{self, Line};
+use super::{Line, in_words};
 use step_model::document::Action;
 use step_model::reference::StepReference;
 use step_model::result::{StepResult, Usage};
@@ -9,6 +9,7 @@ use step_model::value::Value;
 /// Longer values are cut, unless everything is asked for.
 const WIDEST: usize = 100;
 
+/// `verbose`: also commands, exports, used resources and where the definition came from.
 pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
     Line {
         name: name(node, is_root),
@@ -16,7 +17,7 @@ pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
         failure: node.failure.clone().or_else(|| failure_of_code(node)),
         allowed_to_fail: node.allowed_to_fail,
         duration: node.start.zip(node.end).map(|(start, end)| end.since(start)),
-        details: tree::details(&node.limits, node.filtered.as_deref()).into_iter().chain(details(node, verbose)).collect(),
+        details: super::details(&node.limits, node.filtered.as_deref()).into_iter().chain(details(node, verbose)).collect(),
     }
 }
 
@@ -33,6 +34,7 @@ pub fn name(node: &StepResult, is_root: bool) -> String {
     }
 }
 
+/// A reference as it could be written in a definition, without what is secret in it.
 pub fn reference_text(reference: &StepReference) -> String {
     match reference {
         StepReference::Local(local) => {
@@ -84,7 +86,7 @@ fn details(node: &StepResult, verbose: bool) -> Vec<String> {
 }
 
 fn used(usage: &Usage) -> String {
-    let (user, system) = (tree::in_words(usage.cpu_user), tree::in_words(usage.cpu_system));
+    let (user, system) = (in_words(usage.cpu_user), in_words(usage.cpu_system));
     let mut used = format!("used: {user} of CPU time and {system} in the system; {} of memory at the peak", size(usage.peak_memory));
     if let Some(disk) = usage.disk {
         used += &format!("; disk: {} read, {} written", size(disk.incoming), size(disk.outgoing));

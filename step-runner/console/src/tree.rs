@@ -9,12 +9,13 @@
 //!
 //! Styles are always written; the caller's stream ([`anstream`]) drops them where nobody would see them.
 
+pub mod node;
+
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use std::time::Duration;
-use step_engine::run::{Headline, Kind};
 use step_model::limits::AppliedLimit;
-use step_model::result::{Failure, FailureKind, Status, StepId};
+use step_model::result::{Failure, FailureKind, ResultTree, Status, StepId};
 
 /// What the tree says about one step.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,24 +33,6 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn of(headline: &Headline) -> Self {
-        let what = match headline.what {
-            Kind::Exec => "exec",
-            Kind::Sequence => "sequence",
-            Kind::Script => "script",
-            Kind::Unknown => "step",
-        };
-        let unnamed = if headline.parent.is_none() { "job" } else { what };
-        Self {
-            name: if headline.name.is_empty() { unnamed.to_owned() } else { headline.name.to_string() },
-            status: headline.status,
-            failure: headline.failure.clone(),
-            allowed_to_fail: headline.allowed_to_fail,
-            duration: headline.start.zip(headline.end).map(|(start, end)| end.since(start)),
-            details: details(&headline.limits, headline.filtered.as_deref()),
-        }
-    }
-
     /// The outcome in one or two words.
     pub fn word(&self) -> &'static str {
         self.outcome().0
@@ -78,6 +61,18 @@ impl Line {
 /// As `out`.
 pub fn write(out: &mut dyn Write, root: StepId, line: &dyn Fn(StepId) -> Line, children: &dyn Fn(StepId) -> Vec<StepId>) -> io::Result<()> {
     Tree { out, line, children }.step(root, "", "")
+}
+
+/// The whole tree of a result, whose root is called `title`. `verbose`: as for [`node::line`].
+pub fn shown(tree: &dyn ResultTree, title: &str, verbose: bool) -> String {
+    let line = |id: StepId| {
+        let line = node::line(&tree.node(id), id == StepId::ROOT, verbose);
+        if id == StepId::ROOT { Line { name: title.to_owned(), ..line } } else { line }
+    };
+    let mut drawn = Vec::new();
+    let outcome = write(&mut drawn, StepId::ROOT, &line, &|id| tree.children(id));
+    debug_assert!(outcome.is_ok(), "memory can be written to");
+    String::from_utf8_lossy(&drawn).into_owned()
 }
 
 struct Tree<'a> {
