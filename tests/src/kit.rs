@@ -5,6 +5,12 @@ use crate::{repository, skipped};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks at a file of a component.
+const LOOK: Duration = Duration::from_millis(20);
+/// As long as a busy machine may need.
+const LONGEST: Duration = Duration::from_secs(100);
 
 /// A component that runs. It is stopped when this value is dropped.
 #[derive(Debug)]
@@ -22,13 +28,39 @@ impl Component {
 
     /// The same, with variables that its script understands.
     pub fn start_with(name: &'static str, env: &[(&str, &str)]) -> Option<Self> {
+        Self::started(name, &[], env)
+    }
+
+    /// The same, with words after `start`.
+    pub fn start_with_arguments(name: &'static str, arguments: &[&str]) -> Option<Self> {
+        Self::started(name, arguments, &[])
+    }
+
+    fn started(name: &'static str, arguments: &[&str], env: &[(&str, &str)]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let instance = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut component = Self { name, instance, values: BTreeMap::new() };
         let env: Vec<(&str, &str)> = env.iter().copied().chain([("KIT_INSTANCE", component.instance.as_str())]).collect();
-        let values = run(name, &["start"], &env)?;
+        let arguments: Vec<&str> = ["start"].into_iter().chain(arguments.iter().copied()).collect();
+        let values = run(name, &arguments, &env)?;
         component.values = values;
         Some(component)
+    }
+
+    /// Waits until the file that `start` named has so many lines that begin so, and gives them.
+    /// # Panics
+    /// They do not come.
+    pub fn wait_for_lines(&self, file: &str, beginning: &str, count: usize) -> Vec<String> {
+        let until = Instant::now() + LONGEST;
+        loop {
+            let text = std::fs::read_to_string(self.get(file)).unwrap_or_default();
+            let lines: Vec<String> = text.lines().filter(|line| line.starts_with(beginning)).map(str::to_owned).collect();
+            if lines.len() >= count {
+                return lines;
+            }
+            assert!(Instant::now() < until, "{} has not written {count} lines `{beginning}...`: {text}", self.name);
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Starts it again after it was killed, with the data that it had.

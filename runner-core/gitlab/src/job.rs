@@ -37,6 +37,9 @@ pub struct JobFacts {
     /// Where the code is, without its password.
     pub repository: Option<String>,
     pub project: Option<String>,
+    pub project_id: Option<u64>,
+    /// The job names one to run in.
+    pub has_image: bool,
     pub pipeline: Option<u64>,
     /// `CI_DEBUG_TRACE` is on: the server shows the log to fewer people.
     pub debug_trace: bool,
@@ -80,6 +83,8 @@ impl JobFacts {
             project: text(payload, &["job_info", "project_full_path"])
                 .or_else(|| text(payload, &["job_info", "project_name"]))
                 .map(str::to_owned),
+            project_id: at(payload, &["job_info", "project_id"]).and_then(Value::as_u64),
+            has_image: text(payload, &["image", "name"]).is_some_and(|name| !name.is_empty()),
             pipeline: at(payload, &["job_info", "pipeline_id"]).and_then(Value::as_u64),
             debug_trace: items(payload.get("variables"))
                 .any(|variable| text(variable, &["key"]) == Some("CI_DEBUG_TRACE") && text(variable, &["value"]).is_some_and(is_true)),

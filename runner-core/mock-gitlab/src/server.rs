@@ -104,6 +104,11 @@ impl Server {
         self.change(|world, now| world.cancel(key, hard, now));
     }
 
+    /// Somebody killed the runner now.
+    pub fn runner_died(&self) {
+        self.change(World::runner_died);
+    }
+
     pub fn add_fault(&self, fault: Fault) {
         self.change(|world, _| world.add_fault(fault));
     }

@@ -6,6 +6,7 @@
 //!                     '-- offered twice'   Running at once)       '-- cancelled, too long ---------------------'
 //! ```
 
+mod artifacts;
 mod control;
 mod faults;
 mod jobs;
@@ -156,7 +157,7 @@ impl World {
         let job = self.job_of(request);
         self.record.add(Entry::of(request, call, job, reply, now));
         if let Some(job) = job.and_then(|key| self.jobs.get_mut(&key)) {
-            job.told(call, reply);
+            job.told(call, reply, now);
         }
     }
 

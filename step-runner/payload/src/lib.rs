@@ -6,6 +6,7 @@
 //! .gitlab-ci.yml --- ci::Configuration ----'
 //! ```
 
+mod added;
 pub mod ci;
 mod duration;
 mod inputs;
@@ -17,6 +18,7 @@ mod steps_text;
 mod translate;
 mod variables;
 
+pub use added::{Added, AddedContainers, AddedService};
 pub use steps_text::steps_text;
 
 use std::collections::BTreeMap;
@@ -48,6 +50,8 @@ pub struct Here {
     pub given: BTreeMap<String, String>,
     /// The dialect of a job's `run:` list. `None`: functions.
     pub dialect: Option<Dialect>,
+    /// What the runner says of every job.
+    pub added: Added,
     /// GitLab waits for this job now, so its token is valid. Not so for a payload that was saved and is run again.
     pub live: bool,
 }

@@ -97,7 +97,14 @@ fn add_predefined(job: &mut Job, here: &Here) {
         raw: true,
         ..JobVariable::default()
     });
-    job.variables.splice(0..0, added);
+    let files = here.added.files.iter().map(|(key, value)| JobVariable {
+        key: key.clone(),
+        value: value.clone(),
+        raw: true,
+        file: true,
+        ..JobVariable::default()
+    });
+    job.variables.splice(0..0, added.chain(files));
     job.keep_last_of_each_name();
 }
 

@@ -4,7 +4,9 @@ use crate::message::message_of;
 use crate::settings::Server;
 use reqwest::header::LOCATION;
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Response, Url};
+use reqwest::{Certificate, Client, RequestBuilder, Response, Url};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::time::Duration;
 use step_sdk::Failure;
 
@@ -16,7 +18,9 @@ const SILENCE: Duration = Duration::from_mins(10);
 const LONGEST_BODY: usize = 64 * 1024;
 
 /// What sets the token apart from all other headers.
-pub const TOKEN: &str = "JOB-TOKEN";
+const TOKEN: &str = "JOB-TOKEN";
+/// By which the server's logs name a request: 32 hexadecimal digits, as GitLab's runner sends them.
+const REQUEST_ID: &str = "X-Request-Id";
 
 /// # Errors
 /// The machine gives none, or the certificates cannot be read.
@@ -37,6 +41,12 @@ pub fn client(server: &Server, timeout: Duration) -> Result<Client, Failure> {
         }
     }
     builder.build().map_err(|error| Failure::step(format!("could not make an HTTP client: {}", cause(&error))))
+}
+
+/// A request to the server that the token belongs to. Its name in the server's logs is new for each.
+pub fn of_job(request: RequestBuilder, token: &str) -> RequestBuilder {
+    let half = || RandomState::new().hash_one(());
+    request.header(TOKEN, token).header(REQUEST_ID, format!("{:016x}{:016x}", half(), half()))
 }
 
 /// Where the answer sends to, from the address that was asked.

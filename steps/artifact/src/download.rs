@@ -1,7 +1,7 @@
 //! Downloads what an earlier job made, and unpacks it.
 
 use crate::answers::{self, Next, Outcome, Tried};
-use crate::client::{self, TOKEN};
+use crate::client;
 use crate::kept;
 use crate::progress::{Progress, shown};
 use crate::settings::{Download, Place, Server, Settings};
@@ -87,7 +87,7 @@ async fn request(client: &Client, server: &Server, direct: bool) -> Result<Resul
 async fn get(client: &Client, server: &Server, at: &Url) -> reqwest::Result<Response> {
     let mut request = client.get(at.clone());
     if answers::may_have_token(&server.artifacts, at) {
-        request = request.header(TOKEN, &server.token);
+        request = client::of_job(request, &server.token);
     }
     request.send().await
 }

@@ -1,7 +1,7 @@
 //! Uploads what a job made.
 
 use crate::answers::{self, Next, Outcome, Tried};
-use crate::client::{self, TOKEN};
+use crate::client;
 use crate::content::{self, Content};
 use crate::kept;
 use crate::progress::{Progress, shown};
@@ -81,7 +81,7 @@ async fn request(client: &Client, server: &Server, at: &Url, content: &Content) 
     let form = Form::new().part("file", part);
     let mut request = client.post(at.clone()).multipart(form);
     if answers::may_have_token(&server.artifacts, at) {
-        request = request.header(TOKEN, &server.token);
+        request = client::of_job(request, &server.token);
     }
     let answer = match request.send().await {
         Ok(answer) => answer,

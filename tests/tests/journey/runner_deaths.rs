@@ -1,12 +1,14 @@
 //! Runner, plugin and agents are killed at moments that a seed chooses, under load: no byte, job or result is lost or repeated.
 //!
-//! A failure prints its seed: `RUNNER_SEED=7 ./test runner_deaths` plays it again, as far as processes can be played again.
+//! A failure prints its seed: `RUNNER_SEED=7 ./test runner_deaths` plays it again, as far as processes can be played again. `RUNNER_SEED=1-50` plays
+//! many, `RUNNER_JOBS=30` with more jobs.
 
 use super::runner_run::{Scene, check_lines, jobs, who_listens};
 use ci_tests::program::Started;
 use runner_mock_gitlab::Report;
 use runner_mock_gitlab::world::World;
 use rustix::process::{Pid, Signal, kill_process};
+use std::ops::RangeInclusive;
 
 /// So many processes die in one journey.
 const DEATHS: usize = 6;
@@ -26,11 +28,11 @@ impl Dice {
 
 #[test]
 fn nothing_is_lost_or_repeated_when_processes_die_at_any_moment() {
-    let seeds = std::env::var("RUNNER_SEED").map_or_else(|_| vec![1, 2], |seed| vec![seed.parse().expect("a number")]);
-    for seed in seeds {
+    let count = std::env::var("RUNNER_JOBS").map_or(8, |count| count.parse().expect("a number"));
+    for seed in seeds() {
         println!("RUNNER_SEED={seed}");
         let mut dice = Dice(seed);
-        let scene = Scene::new(vec![jobs(8, &["for i in $(seq 1 40); do echo line $i; sleep 0.1; done", "echo done"])]);
+        let scene = Scene::new(vec![jobs(count, &["for i in $(seq 1 40); do echo line $i; sleep 0.1; done", "echo done"])]);
         let mut runner = scene.run();
         let mut written = 0;
         for _ in 0..DEATHS {
@@ -40,6 +42,7 @@ fn nothing_is_lost_or_repeated_when_processes_die_at_any_moment() {
                 0 => {
                     runner.signal(Signal::KILL);
                     drop(runner.finish());
+                    scene.server.runner_died();
                     runner = scene.run();
                 }
                 1 => kill(plugin(&runner)),
@@ -50,6 +53,13 @@ fn nothing_is_lost_or_repeated_when_processes_die_at_any_moment() {
         check_lines(&scene);
         scene.end(runner, Report::without_offsets);
     }
+}
+
+/// `7`, or `1-50`.
+fn seeds() -> RangeInclusive<u64> {
+    let Ok(text) = std::env::var("RUNNER_SEED") else { return 1..=2 };
+    let (first, last) = text.split_once('-').unwrap_or((&text, &text));
+    first.parse().expect("a number")..=last.parse().expect("a number")
 }
 
 fn bytes(world: &World) -> usize {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-const TOKEN: &str = "glrt-journey-runner-token";
+pub const TOKEN: &str = "glrt-journey-runner-token";
 
 /// A server, a workshop with a configuration for it, and a place for its agents.
 pub struct Scene {
@@ -59,15 +59,24 @@ impl Scene {
     }
 
     pub fn configure(&self, concurrent: u32) {
-        self.workshop.file("config.toml", configuration(&self.server.url(), &self.workshop, concurrent));
+        self.configure_with(concurrent, "");
+    }
+
+    /// `entry`: more of the entry's keys, and its tables.
+    pub fn configure_with(&self, concurrent: u32, entry: &str) {
+        self.workshop.file("config.toml", configuration(&self.server.url(), &self.workshop, concurrent, entry));
     }
 
     pub fn run(&self) -> Started {
+        self.run_with(&[])
+    }
+
+    pub fn run_with(&self, environment: &[(&str, &str)]) -> Started {
         let plugins = path("FLEETING_PLUGIN_LOCAL").parent().expect("a directory").to_path_buf();
         let search = format!("{}:{}", plugins.display(), std::env::var("PATH").unwrap_or_default());
         let arguments = ["run", "--config", "config.toml", "--log-level", "debug"];
         let invocation = self.workshop.runner_core(&arguments).env("PATH", search).limit(Duration::from_secs(120));
-        Invocation::start(invocation)
+        Invocation::start(environment.iter().fold(invocation, |invocation, (name, value)| invocation.env(name, value)))
     }
 
     /// Waits until this is so on the server, as long as a busy machine may need.
@@ -83,7 +92,7 @@ impl Scene {
         });
     }
 
-    fn trace(&self, id: u64) -> String {
+    pub fn trace(&self, id: u64) -> String {
         self.server.look(|world| String::from_utf8_lossy(&world.jobs()[&JobKey { cell: 1, id }].trace).into_owned())
     }
 
@@ -125,12 +134,12 @@ pub fn who_listens(socket: &Path) -> Option<Pid> {
     Some(rustix::net::sockopt::socket_peercred(&stream).ok()?.pid)
 }
 
-fn configuration(url: &str, workshop: &Workshop, concurrent: u32) -> String {
+fn configuration(url: &str, workshop: &Workshop, concurrent: u32, entry: &str) -> String {
     let (agents, agent) = (workshop.path("agents"), path("STEP_RUNNER"));
     std::fs::create_dir_all(&agents).expect("a directory");
     format!(
         "concurrent = {concurrent}\ncheck_interval = 1\n\n[[runners]]\nname = \"journey\"\nid = 1\nurl = \"{url}\"\ntoken = \"{TOKEN}\"\nexecutor = \"instance\"\n\
-         request_concurrency = 4\nbuilds_dir = \"{}\"\n\n[runners.autoscaler]\nplugin = \"local\"\ncapacity_per_instance = 2\nmax_instances = 2\n\
+         request_concurrency = 4\nbuilds_dir = \"{}\"\n{entry}\n[runners.autoscaler]\nplugin = \"local\"\ncapacity_per_instance = 2\nmax_instances = 2\n\
          update_interval = \"1s\"\nupdate_interval_when_expecting = \"100ms\"\n\n[runners.autoscaler.plugin_config]\ndirectory = \"{}\"\nprogram = \"{}\"\n\n\
          [[runners.autoscaler.policy]]\nidle_count = 0\n",
         workshop.path("builds").display(),

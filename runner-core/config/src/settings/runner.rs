@@ -10,7 +10,9 @@ use crate::secret::{Opaque, Secret, short_token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
+use step_model::document::Dialect;
 use step_model::expression::nearest;
+use step_model::reference::StepReference;
 use step_model::time::Timestamp;
 
 /// A runner, as it is registered with a server.
@@ -71,6 +73,8 @@ pub struct Runner {
     pub artifact_upload_timeout: Duration,
     pub artifact_response_header_timeout: Duration,
     pub boot_verify: Option<BootVerify>,
+    /// In place of ours, by name: `checkout`, `cache`, `artifact`.
+    pub steps: BTreeMap<String, StepReference>,
     pub cache: Option<Cache>,
     pub docker: Option<Docker>,
     pub machine: Option<Machine>,
@@ -201,6 +205,7 @@ pub(super) fn of(entry: &Checked, index: usize, global: &Global, variables: &BTr
         artifact_upload_timeout: artifact.duration("upload_timeout"),
         artifact_response_header_timeout: artifact.duration("response_header_timeout"),
         boot_verify: boot_verify(&entry.table("experimental").table("boot_verify")),
+        steps: steps(&entry.table("steps"), gather),
         cache: entry.table_given("cache").and_then(|table| cache::of(table, gather)),
         docker: entry.table_given("docker").map(|table| docker::of(table, gather)),
         machine: entry.table_given("machine").map(|table| machine::of(table, gather)),
@@ -213,6 +218,28 @@ pub(super) fn of(entry: &Checked, index: usize, global: &Global, variables: &BTr
     };
     check_executor(&runner, entry, gather);
     runner
+}
+
+/// A reference that cannot be used refuses the entry: its jobs would run without what the operator asked for.
+fn steps(table: &Checked, gather: &mut Gather<'_>) -> BTreeMap<String, StepReference> {
+    const HINT: &str = "write `host/project@v1`, `registry/repository:tag`, or an absolute path on the instance";
+    let mut steps = BTreeMap::new();
+    for name in ["checkout", "cache", "artifact"] {
+        let Some(text) = table.text(name) else { continue };
+        let wrong = match StepReference::parse(&text, Dialect::Functions) {
+            Ok(StepReference::Local(local)) if local.path.first().is_none_or(|first| **first != *"/") => {
+                "is relative, and jobs run in many directories".to_owned()
+            }
+            Ok(reference) => {
+                steps.insert(name.to_owned(), reference);
+                continue;
+            }
+            Err(fault) => format!("is no reference of a step: {fault}"),
+        };
+        let message = format!("`{name}` = `{text}` in `[runners.steps]` {wrong}");
+        gather.refuse("no-reference", message, Some(table.place(name)), HINT);
+    }
+    steps
 }
 
 /// Go writes the year 1 for a time that nobody has set; 1970 is beyond all doubt.

@@ -3,6 +3,8 @@
 use super::{Kind, Standing, Table, key};
 
 const STEP: Standing = Standing::Honoured;
+const ROLES: &str = "with it caches stay on their instances";
+const OTHER_STORE: Standing = Standing::NotYet("caches stay on their instances");
 
 pub(super) static CACHE: Table = Table {
     name: "runners.cache",
@@ -33,17 +35,21 @@ static S3: Table = Table {
         key("BucketName", Kind::Text, "bucket"),
         key("BucketLocation", Kind::Text, "region"),
         key("Insecure", Kind::Flag, "plain HTTP").default("false"),
-        key("AuthenticationType", Kind::OneOf(&["iam", "access-key"]), "which credentials sign")
-            .unset("`access-key` if address and both keys are given, else `iam`"),
+        key(
+            "AuthenticationType",
+            Kind::OneOf(&["iam", "access-key"]),
+            "which credentials sign; with `iam` the instance opens the bucket itself, by its own identity",
+        )
+        .unset("`access-key` if address and both keys are given, else `iam`"),
         key("ServerSideEncryption", Kind::OneOf(&["S3", "AES256", "KMS", "aws:kms", "DSSE-KMS", "aws:kms:dsse"]), "how the store encrypts"),
         key("ServerSideEncryptionKeyID", Kind::Text, "key id, alias or ARN"),
         key("DualStack", Kind::Flag, "endpoints for IPv4 and IPv6").default("true"),
         key("PathStyle", Kind::Flag, "the bucket stands in the path").unset("as the endpoint needs it"),
         key("Accelerate", Kind::Flag, "transfer acceleration").default("false"),
-        key("RoleARN", Kind::Text, "role that is assumed for each object"),
-        key("UploadRoleARN", Kind::Text, "role for uploads only; deprecated, `RoleARN` takes its place"),
-        key("AssumeRoleMaxConcurrency", Kind::Whole, "such requests at once; -1 for any number").default("5"),
-        key("DisableAssumeRoleCredentialsCaching", Kind::Flag, "asks for each object anew").default("false"),
+        key("RoleARN", Kind::Text, "role that is assumed for each object").not_yet(ROLES),
+        key("UploadRoleARN", Kind::Text, "role for uploads only; deprecated, `RoleARN` takes its place").not_yet(ROLES),
+        key("AssumeRoleMaxConcurrency", Kind::Whole, "such requests at once; -1 for any number").default("5").not_yet(ROLES),
+        key("DisableAssumeRoleCredentialsCaching", Kind::Flag, "asks for each object anew").default("false").not_yet(ROLES),
     ],
 };
 
@@ -51,7 +57,7 @@ static GCS: Table = Table {
     name: "runners.cache.gcs",
     is_list: false,
     about: "Google Cloud Storage.",
-    standing: STEP,
+    standing: OTHER_STORE,
     keys: &[
         key("CredentialsFile", Kind::Text, "JSON file of a service account; wins over the next two"),
         key("AccessID", Kind::Text, "account that signs"),
@@ -65,7 +71,7 @@ static AZURE: Table = Table {
     name: "runners.cache.azure",
     is_list: false,
     about: "Azure Blob Storage.",
-    standing: STEP,
+    standing: OTHER_STORE,
     keys: &[
         key("AccountName", Kind::Text, "storage account"),
         key("AccountKey", Kind::Secret, "its key").unset("an identity of the cloud"),

@@ -71,6 +71,7 @@ pub(super) static RUNNERS: Table = Table {
         key("referees", Kind::Table(&REFEREES), "figures about a job from elsewhere"),
         key("monitoring", Kind::Table(&MONITORING), "figures about waiting jobs"),
         key("experimental", Kind::Table(&EXPERIMENTAL), "what GitLab may still change"),
+        key("steps", Kind::Table(&STEPS), "steps in place of ours"),
         key("cache", Kind::Table(&CACHE), "where caches are shared"),
         key("docker", Kind::Table(&DOCKER), "containers of jobs"),
         key("machine", Kind::Table(&MACHINE), "machines of `docker+machine`"),
@@ -81,6 +82,19 @@ pub(super) static RUNNERS: Table = Table {
         key("virtualbox", Kind::Table(&VIRTUALBOX), "machines of `virtualbox`"),
         key("custom", Kind::Table(&CUSTOM), "programs of `custom`"),
         key("kubernetes", Kind::Table(&KUBERNETES), "pods of `kubernetes`"),
+    ],
+};
+
+static STEPS: Table = Table {
+    name: "runners.steps",
+    is_list: false,
+    about: "Steps that take the place of ours in every job, as references: `host/project@v1`, `registry/repository:tag`, or an absolute path on the \
+            instance. They are given the same inputs. GitLab's runner does not know this table.",
+    standing: Standing::Honoured,
+    keys: &[
+        key("checkout", Kind::Text, "brings the sources").unset("`builtin://checkout`"),
+        key("cache", Kind::Text, "restores and saves caches").unset("`builtin://cache`"),
+        key("artifact", Kind::Text, "uploads artifacts, and downloads those of earlier jobs").unset("`builtin://artifact`"),
     ],
 };
 

@@ -22,7 +22,7 @@ pub struct TlsFiles {
 
 impl TlsFiles {
     /// With what lies in the directory for this host.
-    fn for_host(&self, host: &str) -> Self {
+    pub fn for_host(&self, host: &str) -> Self {
         let found = |named: &Option<PathBuf>, ending: &str| {
             named.clone().or_else(|| {
                 self.directory.as_ref().map(|directory| directory.join(format!("{host}.{ending}"))).filter(|path| path.is_file())

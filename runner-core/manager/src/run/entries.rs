@@ -76,7 +76,8 @@ impl Entries {
         let group = self.group(entry, token.short()).await?;
         let client = self.client(entry, config)?;
         let seal = Seal::of_token(token.expose());
-        let source = GitLabSource::new(id.clone(), client, token.clone(), self.entry_settings(entry, id, &token)?, self.events.clone());
+        let settings = self.entry_settings(entry, id, &token, &client)?;
+        let source = GitLabSource::new(id.clone(), client, token.clone(), settings, self.events.clone());
         self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
         Ok(Runner { source: Arc::new(source), group: Arc::new(group), seal })
     }
@@ -101,7 +102,7 @@ impl Entries {
 
     /// The plugin of the entry, taken up.
     async fn group(&self, entry: &Entry, short_token: &str) -> Result<Hosted, String> {
-        let here = serde_json::json!({"name": format!("runner-{short_token}")});
+        let here = plugin_of_this_machine(entry, short_token, &self.environment);
         let (name, config) = match (&entry.autoscaler, entry.executor) {
             (Some(autoscaler), Some(Executor::Instance | Executor::DockerAutoscaler)) => {
                 (autoscaler.plugin.as_str(), autoscaler.plugin_config.expose())
@@ -126,21 +127,9 @@ impl Entries {
         Ok(hosted)
     }
 
-    fn entry_settings(&self, entry: &Entry, id: &RunnerId, token: &Token) -> Result<EntrySettings, String> {
-        let builds_dir = match &entry.builds_dir {
-            Some(dir) => dir.clone(),
-            None => std::env::current_dir().map_err(|fault| fault.to_string())?.join("builds").to_string_lossy().into_owned(),
-        };
-        let has_containers = entry.executor.is_some_and(Executor::has_containers);
-        let containers = ["docker", "service"].into_iter().filter(|_| has_containers);
-        let place = Place {
-            name: entry.shown_name(),
-            builds_dir,
-            short_token: token.short().to_owned(),
-            builtins: ["checkout", "cache", "artifact"].into_iter().chain(containers).map(str::to_owned).collect(),
-            ignore_image: !has_containers,
-            environment: entry.environment.iter().map(|variable| (variable.name.clone(), variable.value.expose().to_owned())).collect(),
-        };
+    fn entry_settings(&self, entry: &Entry, id: &RunnerId, token: &Token, client: &Client) -> Result<EntrySettings, String> {
+        let here = std::env::current_dir().map_err(|fault| fault.to_string())?;
+        let place = Place::of(entry, token.short(), &here, authority(client));
         let tries = u32::try_from(entry.job_status_final_update_retry_limit).unwrap_or(u32::MAX);
         let sending =
             SendingSettings { tries: if tries == 0 { SendingSettings::default().tries } else { tries }, ..SendingSettings::default() };
@@ -152,6 +141,23 @@ impl Entries {
             directory: self.state.join("jobs").join(file_name(id.as_str())),
         })
     }
+}
+
+/// The configuration of the plugin `local` for jobs of this machine. Where its container engine is, the file says, else the environment.
+fn plugin_of_this_machine(entry: &Entry, short_token: &str, environment: &BTreeMap<String, String>) -> serde_json::Value {
+    let host = entry.docker.as_ref().and_then(|docker| docker.host.clone()).filter(|host| !host.is_empty());
+    let host = host.or_else(|| environment.get("DOCKER_HOST").cloned()).map(|host| ("DOCKER_HOST", host));
+    let agents = environment.get("STEP_RUNNER_AGENTS").map(|agents| ("STEP_RUNNER_AGENTS", agents.clone()));
+    let has_containers = entry.executor.is_some_and(Executor::has_containers);
+    let passed: BTreeMap<&str, String> = host.into_iter().chain(agents).filter(|_| has_containers).collect();
+    serde_json::json!({"name": format!("runner-{short_token}"), "environment": passed})
+}
+
+/// What the runner trusts besides the system, for its jobs. It is read when an entry is taken up.
+fn authority(client: &Client) -> Option<String> {
+    let settings = client.settings();
+    let file = settings.tls.for_host(settings.url.host()).authority.filter(|_| settings.url.is_tls())?;
+    std::fs::read_to_string(file).ok()
 }
 
 /// What the entry says of how instances are reached.

@@ -1,8 +1,11 @@
 //! A GitLab server as a source of jobs, for one entry of the configuration.
 
+mod added;
+mod caches;
 mod kept;
 mod live;
 mod place;
+mod presigned;
 mod words;
 
 pub use place::Place;
@@ -86,7 +89,7 @@ impl GitLabSource {
             }
         };
         let began = kept.map_or_else(live::now, |kept| kept.began());
-        let placed = self.settings.place.put(&received, slot);
+        let placed = self.settings.place.put(&received, slot, &access.server, began);
         let id = JobId::new(&self.runner, received.id);
         let text = Kept::of(&received, slot, began).to_text();
         let number = received.id;

@@ -6,6 +6,9 @@ use crate::scenario::{Burst, Fault};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// A runner that lives has read an answer and written down what follows from it within this time, also on a busy machine.
+const MOMENT: Duration = Duration::from_secs(1);
+
 impl World {
     pub(super) fn control(&mut self, request: &Request, now: Duration) -> Reply {
         let parts: Vec<&str> = request.path.trim_matches('/').split('/').skip(1).collect();
@@ -49,6 +52,13 @@ impl World {
     pub fn cancel(&mut self, key: JobKey, hard: bool, now: Duration) {
         if let Some(job) = self.jobs.get_mut(&key) {
             job.cancel(hard, now);
+        }
+    }
+
+    /// Somebody killed the runner now: what it was told a moment before it may never have read, so it may tell the end of a job again.
+    pub fn runner_died(&mut self, now: Duration) {
+        for job in self.jobs.values_mut().filter(|job| job.told_its_end.is_some_and(|told| now.saturating_sub(told) < MOMENT)) {
+            (job.knows_its_end, job.told_its_end) = (false, None);
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Job {
     pub told_length: Option<u64>,
     /// An answer that told the runner of the job's end has arrived.
     pub knows_its_end: bool,
+    /// When such an answer was sent first.
+    pub told_its_end: Option<Duration>,
     pub cancel_at: Option<Duration>,
     /// The cancel of the scenario has been set off.
     pub was_cancelled: bool,
@@ -135,7 +137,7 @@ impl Job {
     }
 
     /// What the runner knows after an answer.
-    pub(super) fn told(&mut self, call: CallKind, reply: &Reply) {
+    pub(super) fn told(&mut self, call: CallKind, reply: &Reply, now: Duration) {
         if !reply.delivery.arrives() {
             return;
         }
@@ -149,6 +151,7 @@ impl Job {
         }
         if self.stage == Stage::Ended && call != CallKind::Request {
             self.knows_its_end = true;
+            self.told_its_end.get_or_insert(now);
         }
     }
 }
@@ -186,6 +189,7 @@ impl World {
                 environment: None,
                 told_length: None,
                 knows_its_end: false,
+                told_its_end: None,
                 cancel_at: None,
                 was_cancelled: false,
                 is_corrupt: burst.corrupt,

@@ -1,4 +1,4 @@
-//! `PATCH jobs/:id/trace`: bytes at exactly the place where the last ones ended. And artifacts, kept as they come.
+//! `PATCH jobs/:id/trace`: bytes at exactly the place where the last ones ended.
 
 use super::{Stage, World};
 use crate::checker::{Fault, Violation};
@@ -63,27 +63,6 @@ impl World {
         job.pieces.push((range.map_or(0, |(first, _)| first), length, reply.status));
         self.violations.extend(found.into_iter().map(|what| Violation { job: Some(key), at: now, what }));
         self.with_job_headers(key, reply, now)
-    }
-
-    pub(super) fn upload(&mut self, request: &Request, id: &str) -> Reply {
-        let key = self.job_of(request).filter(|key| key.id.to_string() == id);
-        match key.and_then(|key| self.jobs.get_mut(&key)).filter(|job| job.stage != Stage::Ended) {
-            Some(job) => {
-                job.artifacts.push((request.query.clone(), request.body.clone()));
-                Reply::json(201, &serde_json::json!({ "message": "201 Created" }))
-            }
-            None => Reply::message(403, "Forbidden"),
-        }
-    }
-
-    /// The body of the last upload, with its multipart frame: what is in it is the business of whoever made it.
-    pub(super) fn download(&mut self, request: &Request, id: &str) -> Reply {
-        let key = self.job_of(request).filter(|key| key.id.to_string() == id);
-        match key.and_then(|key| self.jobs.get(&key)).map(|job| job.artifacts.last()) {
-            None => Reply::message(403, "Forbidden"),
-            Some(None) => Reply::message(404, "Not Found"),
-            Some(Some((_, body))) => Reply { body: body.clone(), ..Reply::status(200).with("content-type", "application/octet-stream") },
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::duration::go_duration;
 use crate::job::{Job, JobStep};
 use crate::variables::{Piece, Variables};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 use step_model::diagnostic::{Place, Problem};
 use step_model::document::{Action, AllowFailure, Dialect, ScriptLegacy, Step, When, raw};
@@ -16,7 +17,7 @@ const AFTER_SCRIPT_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) fn of(job: &Job, here: &Here, problems: &mut Vec<Problem>, place_of: &dyn Fn(&str) -> Option<Place>) -> Vec<Step> {
     if job.run.is_empty() {
-        return scripts(job, problems);
+        return scripts(job, here, problems);
     }
     warn_of_paths_in_values(job, problems);
     let (mut steps, of_run) = raw::read_steps(&job.run, Some(here.dialect.unwrap_or(Dialect::Functions)));
@@ -52,7 +53,7 @@ fn warn_of_paths_in_values(job: &Job, problems: &mut Vec<Problem>) {
     }
 }
 
-fn scripts(job: &Job, problems: &mut Vec<Problem>) -> Vec<Step> {
+fn scripts(job: &Job, here: &Here, problems: &mut Vec<Problem>) -> Vec<Step> {
     let env = environment(job, problems);
     let mut names = BTreeSet::new();
     let written = job.steps.iter().filter(|step| !step.script.is_empty());
@@ -62,7 +63,7 @@ fn scripts(job: &Job, problems: &mut Vec<Problem>) -> Vec<Step> {
         .into_iter()
         .chain(after)
         .map(|script| {
-            let mut step = script_step(job, script);
+            let mut step = script_step(job, here, script);
             step.name = unique(&mut names, &script.name).into();
             step.env.clone_from(&env);
             step
@@ -71,15 +72,18 @@ fn scripts(job: &Job, problems: &mut Vec<Problem>) -> Vec<Step> {
 }
 
 /// A script as one step of one shell.
-fn script_step(job: &Job, script: &JobStep) -> Step {
+fn script_step(job: &Job, here: &Here, script: &JobStep) -> Step {
     let is_after = script.name == "after_script";
-    let lines = match script.name.as_str() {
+    let mut lines: Vec<Arc<str>> = match script.name.as_str() {
         "release" => {
             let lookup = Variables::new(&job.variables);
             script.script.iter().map(|line| lookup.expand_text(line).into()).collect()
         }
         _ => script.script.iter().map(|line| line.as_str().into()).collect(),
     };
+    let added = |text: &str| (!is_after && !text.is_empty()).then(|| Arc::from(text));
+    lines.splice(0..0, added(&here.added.pre_build));
+    lines.extend(added(&here.added.post_build));
     let mut step = Step::new(
         script.name.as_str(),
         Action::ScriptLegacy(ScriptLegacy {

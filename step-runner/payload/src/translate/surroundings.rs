@@ -11,7 +11,7 @@ pub(crate) use caches::uses as cache_uses;
 
 use crate::job::{Image, Job, JobVariable, Login};
 use crate::variables::Variables;
-use crate::{CachePlace, Here, NotDone};
+use crate::{AddedService, CachePlace, Here, NotDone};
 use builtin::{builtin_step, container_step, handover};
 use step_model::diagnostic::Problem;
 use step_model::document::{Action, AllowFailure, ScriptLegacy, Step, ValueTemplate};
@@ -59,7 +59,9 @@ impl Surroundings<'_> {
     }
 
     fn image(&mut self, own: Vec<Step>) -> Vec<Step> {
-        let Some(image) = &self.job.image else { return own };
+        let of_runner = &self.here.added.containers.image;
+        let by_default = || (!of_runner.is_empty()).then(|| Image { name: of_runner.clone(), ..Image::default() });
+        let Some(image) = &self.job.image.clone().or_else(by_default) else { return own };
         let image = self.expanded(image);
         if self.here.ignore_image {
             let what = format!("the image `{}` is ignored: the job runs on this machine, with its tools", image.name);
@@ -68,6 +70,7 @@ impl Surroundings<'_> {
         }
         if self.has("docker") {
             let mut step = handover(self.here, &image, own);
+            builtin::add_missing(&mut step, &self.here.added.containers.inputs);
             step.inputs.extend(self.logins());
             return vec![step];
         }
@@ -107,10 +110,12 @@ impl Surroundings<'_> {
 
     fn services(&mut self) {
         if self.has("service") {
-            for (index, service) in self.job.services.iter().enumerate() {
-                let mut service = self.expanded(service);
+            let of_runner = self.here.added.containers.services.iter().map(of_runner);
+            for (index, service) in of_runner.chain(self.job.services.iter().cloned()).enumerate() {
+                let mut service = self.expanded(&service);
                 service.variables = self.public_variables().into_iter().chain(service.variables).collect();
                 let mut step = container_step(self.here, &format!("service_{}", index + 1), "service", &service);
+                builtin::add_missing(&mut step, &self.here.added.containers.service_inputs);
                 step.inputs.extend(self.logins());
                 self.before.push(step);
             }
@@ -134,10 +139,11 @@ impl Surroundings<'_> {
     fn checkout(&mut self, problems: &mut Vec<Problem>) {
         let Some(git) = &self.job.git else { return self.hooks_are_not_run() };
         if self.has("checkout") {
-            self.hook("pre_get_sources_script");
-            let step = self.step("checkout", "checkout", checkout::inputs(self.job, self.here, git, problems));
+            self.hook("pre_get_sources_script", &self.here.added.pre_get_sources);
+            let mut step = self.step("checkout", "checkout", checkout::inputs(self.job, self.here, git, problems));
+            step.timeout = self.here.added.get_sources_timeout.filter(|limit| self.job.timeout.is_none_or(|whole| *limit < whole));
             self.before.push(step);
-            self.hook("post_get_sources_script");
+            self.hook("post_get_sources_script", &self.here.added.post_get_sources);
             return;
         }
         let commit =
@@ -155,10 +161,14 @@ impl Surroundings<'_> {
         }
     }
 
-    fn hook(&mut self, name: &str) {
-        for hook in self.job.hooks.iter().filter(|hook| hook.name == name && !hook.script.is_empty()) {
-            let lines = hook.script.iter().map(|line| line.as_str().into()).collect();
-            let mut step = Step::new(name, Action::ScriptLegacy(ScriptLegacy { lines, echo: true, ..ScriptLegacy::default() }));
+    /// The runner's own comes first.
+    fn hook(&mut self, name: &str, of_runner: &str) {
+        let own = Some(vec![of_runner.into()]).filter(|_| !of_runner.is_empty());
+        let of_job = self.job.hooks.iter().filter(|hook| hook.name == name && !hook.script.is_empty());
+        let of_job = of_job.map(|hook| hook.script.iter().map(|line| line.as_str().into()).collect());
+        for (number, lines) in own.into_iter().chain(of_job).enumerate() {
+            let name = if number == 0 { name.to_owned() } else { format!("{name}_{}", number + 1) };
+            let mut step = Step::new(name.as_str(), Action::ScriptLegacy(ScriptLegacy { lines, echo: true, ..ScriptLegacy::default() }));
             step.env = self.environment();
             self.before.push(step);
         }
@@ -280,6 +290,18 @@ impl Surroundings<'_> {
             platform: one(&image.platform),
             user: one(&image.user),
         }
+    }
+}
+
+/// A service of every job, as if the job named it.
+fn of_runner(service: &AddedService) -> Image {
+    Image {
+        name: service.image.clone(),
+        aliases: service.aliases.clone(),
+        entrypoint: service.entrypoint.clone(),
+        command: service.command.clone(),
+        variables: service.variables.clone(),
+        ..Image::default()
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn download(job: &Job, here: &Here, dependency: &Dependency, problems
     if settings.flag("STEP_RUNNER_OUTSIDE_LINKS", false) {
         inputs.push(value_input("outside_links", &Json::Bool(true)));
     }
+    inputs.extend(timeout(here));
     match &here.artifacts {
         ArtifactPlace::Server { url } => inputs.extend(server(job, url.as_deref(), dependency.id, &dependency.token, &settings)),
         ArtifactPlace::Directory { earlier, .. } => inputs.push(text_input("directory", earlier)),
@@ -44,6 +45,7 @@ pub(super) fn upload(job: &Job, here: &Here, artifact: &Artifact, problems: &mut
         text_input("expire_in", &settings.expand(&artifact.expire_in)),
         text_input("level", &settings.level("ARTIFACT_COMPRESSION_LEVEL")),
     ];
+    inputs.extend(timeout(here));
     match &here.artifacts {
         ArtifactPlace::Server { url } => inputs.extend(server(job, url.as_deref(), job.id.unwrap_or_default(), &job.token, &settings)),
         ArtifactPlace::Directory { own, .. } => {
@@ -52,6 +54,10 @@ pub(super) fn upload(job: &Job, here: &Here, artifact: &Artifact, problems: &mut
         }
     }
     inputs
+}
+
+fn timeout(here: &Here) -> Option<(Template, ValueTemplate)> {
+    here.added.artifact_timeout.map(|limit| text_input("timeout", &format!("{}s", limit.as_secs().max(1))))
 }
 
 /// Without an address nothing is uploaded, as in GitLab's runner, and a download says so.

@@ -4,6 +4,7 @@ use crate::Here;
 use crate::job::Image;
 use serde::Serialize;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use step_model::document::{Action, Dialect, Step, StepDocument, ValueTemplate};
 use step_model::expression::Template;
@@ -27,6 +28,15 @@ pub(super) fn container_step(here: &Here, name: &str, builtin: &str, image: &Ima
         *key = Template::literal("image");
     }
     step
+}
+
+/// Inputs that the step does not have yet.
+pub(super) fn add_missing(step: &mut Step, inputs: &BTreeMap<String, Json>) {
+    for (name, value) in inputs {
+        if !step.inputs.iter().any(|(key, _)| key.source() == name) {
+            step.inputs.push(value_input(name, value));
+        }
+    }
 }
 
 pub(super) fn secret_input(name: &str, secret: &str) -> (Template, ValueTemplate) {

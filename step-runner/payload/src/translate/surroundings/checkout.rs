@@ -5,6 +5,7 @@
 use super::builtin::{secret_input, text_input, value_input};
 use super::settings::Settings;
 use crate::Here;
+use crate::added::at_other_host;
 use crate::job::{Git, Job};
 use serde_json::{Value as Json, json};
 use step_model::diagnostic::Problem;
@@ -64,6 +65,7 @@ pub(super) fn inputs(job: &Job, here: &Here, git: &Git, problems: &mut Vec<Probl
 /// somebody gave a token.
 fn address_and_token(job: &Job, here: &Here, git: &Git) -> (String, String) {
     let (address, written) = without_login(&git.repo_url);
+    let address = at_other_host(&address, &here.added.clone_url);
     let given = job.variable("CI_JOB_TOKEN").map(|variable| variable.value.as_str()).unwrap_or_default();
     let token = if here.live {
         if job.token.is_empty() { written } else { &job.token }
