@@ -23,6 +23,20 @@ mod generated {
             tonic::include_proto!("step_runner.v1");
         }
     }
+    pub mod runner_core {
+        pub mod results {
+            #[expect(
+                clippy::allow_attributes,
+                clippy::allow_attributes_without_reason,
+                clippy::doc_markdown,
+                clippy::large_enum_variant,
+                reason = "generated from results.proto"
+            )]
+            pub mod v1 {
+                tonic::include_proto!("runner_core.results.v1");
+            }
+        }
+    }
 }
 
 /// What runners and fleeting plugins say to each other.
@@ -53,6 +67,8 @@ pub mod fleeting {
 
 /// Package `proto`: GitLab's service `proto.StepRunner` and its messages, with our fields from 1000 up.
 pub use generated::proto as step_runner;
+/// Package `runner_core.results.v1`: how results reach whoever keeps them, `runner_core.results.v1.Results`.
+pub use generated::runner_core::results::v1 as results;
 /// Package `step_runner.v1`: our second service, `step_runner.v1.Agent`.
 pub use generated::step_runner::v1 as agent;
 

@@ -23,7 +23,7 @@ const ARROWS: [(&str, &str, &[&str]); 24] = [
     ("step-console", "step-runner/console", &["step-model", "step-payload"]),
     ("step-testing", "step-runner/testing", &["step-agent", "step-engine", "step-model"]),
     ("runner-gitlab", "runner-core/gitlab", &["step-model", "runner-mock-gitlab"]),
-    ("runner-mock-gitlab", "runner-core/mock-gitlab", &[]),
+    ("runner-mock-gitlab", "runner-core/mock-gitlab", &["ci-proto"]),
     // guests
     ("step-sdk", "steps/sdk", &["ci-proto", "step-client"]),
     ("step-docker", "steps/docker", &["step-sdk"]),

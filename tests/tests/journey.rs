@@ -18,6 +18,7 @@ mod remote;
 mod runner_configuration;
 mod runner_deaths;
 mod runner_jobs;
+mod runner_results;
 mod runner_run;
 mod runner_try;
 mod secrets;

@@ -11,6 +11,7 @@ pub mod runner;
 mod address;
 mod concurrency;
 mod global;
+mod results;
 
 pub use autoscaler::{Autoscaler, Connector, Policy, ScaleThrottle, StateStorage, TimeBuckets, VmIsolation};
 pub use cache::{Cache, CacheStore};
@@ -19,6 +20,7 @@ pub use executor::Executor;
 pub use global::{Global, LogFormat, LogLevel, SessionServer, ShutdownDrain};
 pub use machine::{IdleFigures, Machine, MachinePeriod, PeriodKind};
 pub use remote::{Custom, Instance, Ssh};
+pub use results::Results;
 pub use runner::{BootVerify, Runner, Shell, Tls, Variable};
 
 use crate::checked::Checked;

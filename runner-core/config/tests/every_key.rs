@@ -11,7 +11,7 @@ fn value(key: &Key) -> String {
     let quoted = |text: &str| format!("{text:?}");
     match (key.name, key.kind, key.default) {
         ("executor", ..) => quoted("instance"),
-        ("url" | "clone_url", ..) => quoted("https://gitlab.example"),
+        ("url" | "clone_url" | "address", ..) => quoted("https://gitlab.example"),
         ("slot_cgroup_template", ..) => quoted("slot-${slot}"),
         ("MachineName", ..) => quoted("m-%s"),
         ("MachineOptionsWithName", ..) => "[\"a=%s\"]".to_owned(),

@@ -3,6 +3,7 @@
 use crate::config_command::{ConfigArguments, RegisterArguments, UnregisterArguments, VerifyArguments, WhichFile};
 use crate::mock::MockArguments;
 use crate::operations::{JobsArguments, StatusArguments};
+use crate::results::{PayloadArguments, ResultArguments};
 use crate::run::RunArguments;
 use crate::trial::TryArguments;
 use clap::{Parser, Subcommand};
@@ -29,6 +30,10 @@ pub enum Command {
     Status(StatusArguments),
     /// Say what runs where, since when, and why something waits.
     Jobs(JobsArguments),
+    /// Print the result of a job that has ended as a tree: what ran, and how it ended.
+    Result(ResultArguments),
+    /// Save the payload of a job that has ended, for `step-runner run`.
+    Payload(PayloadArguments),
     /// Look at a configuration.
     Config(ConfigArguments),
     /// Register a runner with a server and write it into the configuration.

@@ -12,6 +12,7 @@ mod local_group;
 mod mock;
 mod operations;
 mod ports;
+mod results;
 mod run;
 mod seal;
 mod source;
@@ -36,6 +37,8 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Try(arguments) => trial::run(&arguments),
         Command::Status(arguments) => operations::status(&arguments),
         Command::Jobs(arguments) => operations::jobs(&arguments),
+        Command::Result(arguments) => results::result(&arguments),
+        Command::Payload(arguments) => results::payload(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
         Command::Register(arguments) => config_command::register(&arguments),
         Command::Verify(arguments) => config_command::verify(&arguments),

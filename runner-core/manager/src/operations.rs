@@ -11,7 +11,7 @@ mod ask;
 mod metrics;
 mod status;
 
-pub use ask::{JobsArguments, StatusArguments, jobs, status};
+pub use ask::{JobsArguments, StatusArguments, jobs, state_directory, status};
 
 use crate::drive::Look;
 use axum::Router;

@@ -10,6 +10,7 @@ pub mod system_id;
 
 use crate::drive::{self, Clock, World};
 use crate::operations;
+use crate::results::Results;
 use crate::state::{Opened, State, StateFault};
 use clap::Args;
 use configuration::Configuration;
@@ -20,6 +21,7 @@ use runner_control::event::Event;
 use signals::{Asked, Signals};
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::Arc;
 use step_console::exit::{Exit, Stop};
 use step_console::given::words;
 use tokio::sync::mpsc::unbounded_channel;
@@ -64,7 +66,9 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let directory = arguments.state.clone().unwrap_or_else(|| configuration.directory.join(".runner-core"));
     let Opened { state, kept, generation } = State::open(&directory).map_err(no_state)?;
     let (events, happened) = unbounded_channel();
-    let entries = Entries::new(&configuration, directory.clone(), events.clone())?;
+    let results = Results::open(&directory, &configuration.settings.global.results);
+    let results = Arc::new(results.map_err(|why| Stop::new(Exit::Fault, why))?);
+    let entries = Entries::new(&configuration, directory.clone(), events.clone(), results.clone())?;
     let (runners, settings) = entries.begin(&configuration.settings).await;
     let world = World::new(runners, state, events.clone());
 
@@ -91,6 +95,7 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     };
     tracing::info!(?how, "runner-core ends");
     if how != effect::Exit::AtOnce {
+        results.finish().await;
         world.shut_down().await;
     }
     Ok(exit(how))

@@ -55,6 +55,18 @@ pub enum Fault {
     TokenInAddress,
     /// The header and the body name different tokens.
     TwoTokens,
+    /// A result was sent again though the runner had been told that it is kept.
+    ResultTwice,
+    /// A result is of no job that was handed out.
+    ResultOfNoJob {
+        number: u64,
+    },
+    ResultLength {
+        said: u64,
+        is: u64,
+    },
+    /// A value that must not be logged stands in a result. The value itself is not told.
+    SecretInResult,
 }
 
 /// How it stands with everything.
@@ -68,6 +80,8 @@ pub struct Report {
     pub waiting: Vec<JobKey>,
     /// Accepted, and the server ended them because nothing more was heard.
     pub lost: Vec<JobKey>,
+    /// Of how many jobs a result has come.
+    pub results: u64,
     pub violations: Vec<Violation>,
 }
 
@@ -98,6 +112,7 @@ impl World {
                     && job.was_accepted
                     && job.ended.as_ref().is_some_and(|end| !end.by_runner && end.status == "failed")
             }),
+            results: self.results().len() as u64,
             violations: self.violations().to_vec(),
         }
     }
@@ -135,15 +150,16 @@ impl Report {
         self.open.is_empty() && self.waiting.is_empty() && self.lost.is_empty() && self.violations.is_empty()
     }
 
-    /// Without the pieces that began elsewhere: a runner that was killed does not know what it had been told, and asks by sending.
+    /// Without the pieces that began elsewhere, and the results that came again: a runner that was killed does not know what it had been told, and asks
+    /// by sending.
     #[must_use]
     pub fn without_offsets(mut self) -> Self {
-        self.violations.retain(|violation| !matches!(violation.what, Fault::Offset { .. }));
+        self.violations.retain(|violation| !matches!(violation.what, Fault::Offset { .. } | Fault::ResultTwice));
         self
     }
 
     pub fn as_json(&self) -> Value {
-        json!({"jobs": self.jobs, "ended": self.ended, "open": self.open, "waiting": self.waiting, "lost": self.lost, "violations": self.violations, "clean": self.is_clean()})
+        json!({"jobs": self.jobs, "ended": self.ended, "open": self.open, "waiting": self.waiting, "lost": self.lost, "results": self.results, "violations": self.violations, "clean": self.is_clean()})
     }
 }
 
@@ -151,6 +167,9 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} jobs: {} waiting, {} open, {} lost", self.jobs, self.waiting.len(), self.open.len(), self.lost.len())?;
+        if self.results > 0 {
+            writeln!(f, "  {} with a result", self.results)?;
+        }
         self.ended.iter().try_for_each(|(how, count)| writeln!(f, "  {count} {how}"))?;
         for violation in &self.violations {
             let job = violation.job.map(|key| format!("job {} of cell {}", key.id, key.cell)).unwrap_or_default();

@@ -79,5 +79,6 @@ const fn name(call: CallKind) -> &'static str {
         CallKind::Trace => "trace",
         CallKind::Runners => "runners",
         CallKind::Artifacts => "artifacts",
+        CallKind::Result => "result",
     }
 }

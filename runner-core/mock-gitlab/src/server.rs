@@ -1,5 +1,7 @@
 //! A world behind a socket, plain or with TLS. Nothing is decided here.
 
+mod results;
+
 use crate::checker::Report;
 use crate::message::{Delivery, Reply, Request};
 use crate::scenario::{Fault, Scenario};
@@ -187,6 +189,9 @@ where
     B: axum::body::HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,
 {
+    if results::is_meant(request.uri().path()) {
+        return results::answer(request, shared).await;
+    }
     let arrived = shared.now();
     let request = read(request).await?;
     let mut changed = shared.changed.subscribe();
@@ -227,7 +232,6 @@ where
 }
 
 async fn deliver(reply: Reply) -> Result<http::Response<Body>, io::Error> {
-    let broken = || io::Error::new(io::ErrorKind::ConnectionAborted, "the connection is broken on purpose");
     match reply.delivery {
         Delivery::Lost => return Err(broken()),
         Delivery::Never => return std::future::pending().await,
@@ -246,6 +250,10 @@ async fn deliver(reply: Reply) -> Result<http::Response<Body>, io::Error> {
         Body::from(reply.body)
     };
     response.body(body).map_err(io::Error::other)
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, "the connection is broken on purpose")
 }
 
 /// Moves what time moves.

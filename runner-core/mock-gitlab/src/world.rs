@@ -11,11 +11,13 @@ mod control;
 mod faults;
 mod jobs;
 mod offers;
+mod results;
 mod runners;
 mod traces;
 mod updates;
 
 pub use jobs::{Ended, Job, JobKey, Stage};
+pub use results::{ResultAnswer, TakenResult};
 
 use crate::checker::Violation;
 use crate::message::{Delivery, Reply, Request};
@@ -46,6 +48,7 @@ pub struct World {
     next_runner: u64,
     next_job: BTreeMap<u64, u64>,
     faults: Faults,
+    results: Vec<TakenResult>,
     record: Record,
     violations: Vec<Violation>,
 }
@@ -60,6 +63,7 @@ impl World {
             runners,
             next_job: BTreeMap::new(),
             faults: Faults::new(&scenario.faults),
+            results: Vec::new(),
             record: Record::default(),
             violations: Vec::new(),
             scenario,

@@ -1,6 +1,6 @@
 //! Settings of all runners.
 
-use super::address;
+use super::{Results, address, results};
 use crate::checked::Checked;
 use crate::gather::Gather;
 use crate::given::{self, Given};
@@ -31,6 +31,7 @@ pub struct Global {
     pub shutdown_drain: Option<ShutdownDrain>,
     /// SIGTERM leaves the jobs running and ends the manager only.
     pub detach_on_term: bool,
+    pub results: Results,
     /// What stands in the file, key by key, but for `[[runners]]`.
     pub given: Given,
 }
@@ -90,6 +91,7 @@ pub(super) fn of(file: &Checked, gather: &mut Gather<'_>) -> Global {
         session_server: session_server(&file.table("session_server"), gather),
         shutdown_drain: shutdown_drain(&file.table("machine").table("shutdown_drain"), shutdown_timeout, gather),
         detach_on_term: file.table("runner_core").flag("detach_on_term"),
+        results: results::of(&file.table("runner_core").table("results"), gather),
         given: given::of(file, &["runners"]),
     }
 }

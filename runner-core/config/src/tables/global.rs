@@ -124,5 +124,26 @@ static RUNNER_CORE: Table = Table {
     is_list: false,
     about: "Settings that GitLab's runner does not have, and ignores.",
     standing: Standing::Honoured,
-    keys: &[key("detach_on_term", Kind::Flag, "SIGTERM leaves the jobs running and ends the manager only").default("false")],
+    keys: &[
+        key("detach_on_term", Kind::Flag, "SIGTERM leaves the jobs running and ends the manager only").default("false"),
+        key("results", Kind::Table(&RESULTS), "where the results of jobs go"),
+    ],
+};
+
+static RESULTS: Table = Table {
+    name: "runner_core.results",
+    is_list: false,
+    about: "Where the results of jobs go: what ran, with which parameters, and how it ended. `docs/reference/results.md` has the service.",
+    standing: Standing::Honoured,
+    keys: &[
+        key("address", Kind::Address, "the results service, `http://` or `https://`").unset("none: results stay here"),
+        key("token", Kind::Secret, "sent to it as `authorization: Bearer`").unset("none"),
+        key("tls_ca_file", Kind::Text, "its authority, beside those of the system").unset("none"),
+        key("artifact", Kind::Flag, "without a service, a result becomes an artifact of its job")
+            .default("false")
+            .not_yet("results are kept here, and given to a service"),
+        key("keep_for", Kind::Duration, "for how long results are kept here").default("168h"),
+        key("keep_count", Kind::Whole, "how many at most; 0 keeps none but those that the service has not taken").default("1000"),
+        key("keep_bytes", Kind::Whole, "how many bytes at most, also of those that the service has not taken").default("1073741824"),
+    ],
 };

@@ -53,7 +53,7 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 }
 
 fn ask(arguments: &StatusArguments) -> Result<Status, Stop> {
-    let socket = directory(arguments).join(SOCKET);
+    let socket = state_directory(arguments.config.as_deref(), arguments.state.as_deref()).join(SOCKET);
     let body = get(&socket, "/status").map_err(|fault| {
         Stop::new(Exit::Failed, format!("no runner answers on `{}`: {}", socket.display(), words(&fault)))
             .with_hint("`--config FILE` or `--state DIR` as they were given to `runner-core run`")
@@ -61,11 +61,12 @@ fn ask(arguments: &StatusArguments) -> Result<Status, Stop> {
     serde_json::from_str(&body).map_err(|fault| Stop::new(Exit::Fault, format!("what the runner answered cannot be read: {fault}")))
 }
 
-fn directory(arguments: &StatusArguments) -> PathBuf {
-    if let Some(state) = &arguments.state {
-        return state.clone();
+/// Where a runner keeps its state: as it was given to `run`, or beside its configuration.
+pub fn state_directory(config: Option<&Path>, state: Option<&Path>) -> PathBuf {
+    if let Some(state) = state {
+        return state.to_path_buf();
     }
-    let config = arguments.config.clone().unwrap_or_else(|| default_path(&environment()));
+    let config = config.map_or_else(|| default_path(&environment()), Path::to_path_buf);
     config.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new(".")).join(".runner-core")
 }
 

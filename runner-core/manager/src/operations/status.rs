@@ -1,6 +1,7 @@
 //! What runs where, since when, and why something waits: a view of the controller as it is told to others.
 
 use runner_control::view::{InstanceView, JobPhase, JobView, RunnerView};
+use runner_control::why::Why;
 use runner_control::{Controller, HeldBack};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -50,6 +51,9 @@ pub struct Job {
     pub is_accepted: bool,
     pub log_bytes: u64,
     pub trouble: Option<String>,
+    /// What it waits for and what would move it, in words. Empty: nothing, it runs.
+    #[serde(default)]
+    pub why: String,
 }
 
 impl Status {
@@ -58,7 +62,7 @@ impl Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             runners: controller.runners().map(runner).collect(),
             instances: controller.instances().map(instance).collect(),
-            jobs: controller.jobs().map(job).collect(),
+            jobs: controller.jobs().map(|view| job(controller, view)).collect(),
         }
     }
 
@@ -101,9 +105,9 @@ impl Job {
     /// `job 7 of https://gitlab.example#1: running on i-a since 2026-11-20T17:53:54Z, 1024 bytes of log`
     pub fn line(&self) -> String {
         let place = self.instance.as_ref().map(|instance| format!(" on {instance}")).unwrap_or_default();
-        let trouble = self.trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
+        let why = if self.why.is_empty() { String::new() } else { format!("; {}", self.why) };
         format!(
-            "job {} of {}: {}{place} since {}, {} bytes of log{trouble}\n",
+            "job {} of {}: {}{place} since {}, {} bytes of log{why}\n",
             self.number,
             self.runner,
             word(self.phase),
@@ -166,8 +170,10 @@ fn instance(view: InstanceView) -> Instance {
     }
 }
 
-fn job(view: JobView) -> Job {
+fn job(controller: &Controller, view: JobView) -> Job {
+    let why = controller.why(&view.job).filter(|why| *why != Why::Nothing).map(|why| why.to_string()).unwrap_or_default();
     Job {
+        why,
         number: view.job.number,
         runner: view.job.runner.to_string(),
         phase: view.phase,
@@ -196,7 +202,14 @@ mod tests {
             is_accepted: true,
             log_bytes: 1024,
             trouble: None,
+            why: String::new(),
         };
         assert_eq!(job.line(), "job 7 of https://gitlab.example#1: running on i-a since 2026-11-20T17:53:54Z, 1024 bytes of log\n");
+        let waiting = Job { why: "waits for a place behind 2 jobs".to_owned(), phase: JobPhase::Waiting, instance: None, ..job };
+        assert!(
+            waiting.line().ends_with("since 2026-11-20T17:53:54Z, 1024 bytes of log; waits for a place behind 2 jobs\n"),
+            "{}",
+            waiting.line()
+        );
     }
 }

@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use super::{settings, system_id};
 use crate::drive::Runner;
+use crate::results::Results;
 use crate::seal::Seal;
 use crate::source::gitlab::{EntrySettings, GitLabSource, Place};
 use runner_config::settings::{Executor, Runner as Entry};
@@ -27,6 +28,7 @@ pub struct Entries {
     environment: BTreeMap<String, String>,
     system_id: SystemId,
     events: UnboundedSender<Event>,
+    results: Arc<Results>,
     /// Those that were begun: a reload begins only what is new.
     begun: std::sync::Mutex<BTreeSet<RunnerId>>,
 }
@@ -34,13 +36,14 @@ pub struct Entries {
 impl Entries {
     /// # Errors
     /// The system has no id and none can be written.
-    pub fn new(configuration: &Configuration, state: PathBuf, events: UnboundedSender<Event>) -> Result<Self, Stop> {
+    pub fn new(configuration: &Configuration, state: PathBuf, events: UnboundedSender<Event>, results: Arc<Results>) -> Result<Self, Stop> {
         Ok(Self {
             system_id: system_id::of_directory(&configuration.directory)?,
             config_directory: configuration.directory.clone(),
             environment: configuration.environment.clone(),
             state,
             events,
+            results,
             begun: std::sync::Mutex::default(),
         })
     }
@@ -139,6 +142,8 @@ impl Entries {
             timestamps: entry.has_feature("FF_TIMESTAMPS", &self.environment),
             sending,
             directory: self.state.join("jobs").join(file_name(id.as_str())),
+            results: self.results.clone(),
+            system_id: self.system_id.as_str().to_owned(),
         })
     }
 }

@@ -11,6 +11,7 @@ mod words;
 pub use place::Place;
 
 use crate::ports::{Job, JobKeeper, JobLog, JobSource, Pending, Standing, Taken};
+use crate::results::Results;
 use crate::source::slots::Slots;
 use kept::Kept;
 use live::{Live, LiveLog};
@@ -45,6 +46,9 @@ pub struct EntrySettings {
     pub sending: SendingSettings,
     /// The directories of jobs are made here.
     pub directory: PathBuf,
+    /// Where their results are kept.
+    pub results: Arc<Results>,
+    pub system_id: String,
 }
 
 /// One entry, and its jobs in flight.

@@ -40,6 +40,8 @@ pub enum CallKind {
     Runners,
     /// Artifacts, up and down
     Artifacts,
+    /// The result of a job, over gRPC
+    Result,
 }
 
 /// What goes wrong.

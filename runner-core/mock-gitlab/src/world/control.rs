@@ -15,6 +15,7 @@ impl World {
         match (request.method.as_str(), parts.as_slice()) {
             ("GET", [] | ["report"]) => Reply::json(200, &self.report().as_json()),
             ("GET", ["jobs"]) => Reply::json(200, &Value::Array(self.jobs.values().map(super::Job::as_json).collect())),
+            ("GET", ["results"]) => Reply::json(200, &Value::Array(self.results.iter().map(super::TakenResult::as_json).collect())),
             ("GET", ["requests"]) => Reply::json(200, &json!(self.record.entries())),
             ("POST", ["jobs"]) => match serde_json::from_slice::<Burst>(&request.body) {
                 Ok(burst) => Reply::json(201, &json!(self.plan(&burst, now))),

@@ -2,7 +2,10 @@
 
 use super::{EntrySettings, locked, words};
 use crate::ports::JobLog;
+use crate::results::Ended;
 use crate::source::slots::Slot;
+use bytes::Bytes;
+use ci_proto::results::head::Runner;
 use runner_control::event::{Event, ReportAnswer, ServerWord};
 use runner_control::id::JobId;
 use runner_control::report::Report;
@@ -30,6 +33,7 @@ const BEAT_LIMIT: Duration = Duration::from_secs(120);
 pub struct Live {
     id: JobId,
     access: JobAccess,
+    payload: Bytes,
     facts: JobFacts,
     pub project: String,
     pub slot: Slot,
@@ -80,6 +84,7 @@ impl Live {
         Self {
             id,
             access,
+            payload: received.payload,
             facts: received.facts,
             project,
             slot,
@@ -203,8 +208,34 @@ impl Live {
         let _ = self.events.send(Event::ServerSaid { job: self.id.clone(), word });
     }
 
+    /// Whether the result of the job can be had from here. The job ends as it ends, whatever becomes of its result.
+    async fn keep_result(&self, report: &Report) -> bool {
+        let place = &self.settings.place;
+        let ended = Ended {
+            job: self.id.clone(),
+            server: self.access.server.to_string(),
+            payload: self.payload.clone(),
+            reason: report
+                .failure
+                .map(|why| reason::sent_as(words::reason(why), &self.facts.failure_reasons).to_owned())
+                .unwrap_or_default(),
+            report: report.clone(),
+            runner: Runner {
+                name: place.name.clone(),
+                short_token: place.short_token.clone(),
+                system_id: self.settings.system_id.clone(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            received: self.began,
+            ended: locked(&self.ended).unwrap_or_else(now),
+            tree: self.directory.join("result"),
+        };
+        let kept = self.settings.results.keep(ended).await;
+        kept.inspect_err(|fault| tracing::warn!(job = %self.id, "the result of the job is not kept: {fault}")).is_ok()
+    }
+
     /// Says in the trace how the job ended, once, whoever was killed in between.
-    fn say_the_end(&self, report: &Report) -> io::Result<()> {
+    fn say_the_end(&self, report: &Report, has_result: bool) -> io::Result<()> {
         let mark = self.directory.join("ended");
         let ended = locked(&self.ended).unwrap_or_else(now);
         self.with_trace(|trace| {
@@ -215,12 +246,16 @@ impl Live {
             }
             std::fs::write(&mark, bytes.to_string())?;
             trace.say(&words::ending(report), ended)?;
+            if report.failure.is_some() && has_result {
+                trace.say(&words::what_ran(self.id.number), ended)?;
+            }
             trace.finish()
         })
     }
 
     pub async fn report(self: &Arc<Self>, report: &Report) -> ReportAnswer {
-        let said = self.say_the_end(report).and_then(|()| self.send());
+        let has_result = self.keep_result(report).await;
+        let said = self.say_the_end(report, has_result).and_then(|()| self.send());
         if let Err(fault) = said {
             return ReportAnswer::Failed { reason: format!("the trace cannot be kept: {fault}") };
         }

@@ -26,6 +26,11 @@ pub fn ending(report: &Report) -> String {
     }
 }
 
+/// After the end of a job that failed: how a person sees what ran, and runs it again.
+pub fn what_ran(job: u64) -> String {
+    format!("What ran: runner-core result {job}; on a laptop: runner-core payload {job} && step-runner run job-{job}.json\n")
+}
+
 fn described(reason: FailureReason) -> &'static str {
     match reason {
         FailureReason::JobExecutionTimeout => "execution took longer than its time limit",
