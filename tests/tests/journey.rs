@@ -17,6 +17,7 @@ mod processes;
 mod remote;
 mod runner_configuration;
 mod runner_deaths;
+mod runner_doctor;
 mod runner_jobs;
 mod runner_results;
 mod runner_run;

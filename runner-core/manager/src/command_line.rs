@@ -1,6 +1,7 @@
 //! What can be typed: the commands of `runner-core`.
 
 use crate::config_command::{ConfigArguments, RegisterArguments, UnregisterArguments, VerifyArguments, WhichFile};
+use crate::doctor::DoctorArguments;
 use crate::mock::MockArguments;
 use crate::operations::{JobsArguments, StatusArguments};
 use crate::results::{PayloadArguments, ResultArguments};
@@ -34,6 +35,8 @@ pub enum Command {
     Result(ResultArguments),
     /// Save the payload of a job that has ended, for `step-runner run`.
     Payload(PayloadArguments),
+    /// Try out every runner of a configuration, from its server to a real job, and say what to do about what does not work.
+    Doctor(DoctorArguments),
     /// Look at a configuration.
     Config(ConfigArguments),
     /// Register a runner with a server and write it into the configuration.

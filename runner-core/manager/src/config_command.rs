@@ -9,8 +9,10 @@ mod server;
 mod unregister;
 mod verify;
 
+pub use entry_file::EntryFile;
 pub use list::run as list;
 pub use register::{RegisterArguments, run as register};
+pub use server::client;
 pub use unregister::{UnregisterArguments, run as unregister};
 pub use verify::{VerifyArguments, run as verify};
 

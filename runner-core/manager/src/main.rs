@@ -5,6 +5,7 @@ mod command_line;
 mod config_command;
 mod connect;
 mod dispatch;
+mod doctor;
 mod drive;
 mod follow;
 mod kept;
@@ -37,6 +38,7 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Try(arguments) => trial::run(&arguments),
         Command::Status(arguments) => operations::status(&arguments),
         Command::Jobs(arguments) => operations::jobs(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Result(arguments) => results::result(&arguments),
         Command::Payload(arguments) => results::payload(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),

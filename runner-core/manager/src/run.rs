@@ -15,6 +15,7 @@ use crate::state::{Opened, State, StateFault};
 use clap::Args;
 use configuration::Configuration;
 use entries::Entries;
+pub use entries::connector;
 use runner_control::Controller;
 use runner_control::effect;
 use runner_control::event::Event;

@@ -166,7 +166,7 @@ fn authority(client: &Client) -> Option<String> {
 }
 
 /// What the entry says of how instances are reached.
-fn connector(entry: &Entry) -> Result<ConnectorConfig, String> {
+pub fn connector(entry: &Entry) -> Result<ConnectorConfig, String> {
     let Some(given) = entry.autoscaler.as_ref().map(|autoscaler| &autoscaler.connector) else { return Ok(ConnectorConfig::default()) };
     let key = given
         .key_path
