@@ -92,6 +92,12 @@ impl Scene {
         });
     }
 
+    /// The agents that answer, as processes.
+    pub fn agents(&self) -> Vec<Pid> {
+        let entries = std::fs::read_dir(self.workshop.path("agents")).into_iter().flatten().filter_map(Result::ok);
+        entries.filter_map(|entry| who_listens(&entry.path().join("step-runner.sock"))).collect()
+    }
+
     pub fn trace(&self, id: u64) -> String {
         self.server.look(|world| String::from_utf8_lossy(&world.jobs()[&JobKey { cell: 1, id }].trace).into_owned())
     }

@@ -65,6 +65,8 @@ fn of_this_machine(runner: &Runner, concurrent: u32) -> Environments {
         capacity_per_instance: runner.limit.map_or(UNLIMITED, count).min(concurrent),
         update_interval_when_expecting: Duration::from_millis(50),
         creation_timeout: Duration::from_secs(60),
+        // It has nothing to do when there is no runner. Jobs that are left on purpose keep it.
+        delete_on_shutdown: true,
         ready_timeout: Duration::from_secs(60),
         ..Environments::new(Shape::Group, 1)
     }

@@ -15,12 +15,19 @@ const BETWEEN_REQUESTS: Duration = Duration::from_millis(200);
 /// After a kill there is only the kernel to wait for.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Starts the agent of an instance. It lives on when the returned value is dropped.
+/// Starts the agent of an instance, by way of the command `before` it, which becomes it. It lives on when the returned value is dropped.
 /// # Errors
 /// The program cannot be started.
-pub fn start(instance: &InstanceDirectory, settings: &LocalSettings) -> io::Result<Child> {
+pub fn start(instance: &InstanceDirectory, settings: &LocalSettings, before: &[String]) -> io::Result<Child> {
     let log = instance.log()?;
-    let mut command = Command::new(&settings.program);
+    let mut command = match before {
+        [] => Command::new(&settings.program),
+        [program, rest @ ..] => {
+            let mut command = Command::new(program);
+            command.args(rest).arg(&settings.program);
+            command
+        }
+    };
     command.arg("serve").arg(instance.path()).args(&settings.arguments);
     command.current_dir(instance.work()).env_clear().envs(&settings.environment);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);

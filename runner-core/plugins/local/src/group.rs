@@ -2,6 +2,7 @@
 
 use crate::agent;
 use crate::directory::{GroupDirectory, InstanceDirectory, Turn};
+use crate::scope;
 use crate::settings::{LocalSettings, Surroundings};
 use runner_fleeting::{
     Answer, Change, Changed, ConnectInfo, ConnectorConfig, Failure, Health, Instance, InstanceGroup, InstanceId, ProviderInfo, Settings,
@@ -29,6 +30,8 @@ pub struct LocalGroup {
 #[derive(Debug)]
 struct Ready {
     settings: LocalSettings,
+    /// What is called before the program of an agent.
+    before: Vec<String>,
     connector: ConnectorConfig,
     directory: GroupDirectory,
     memory: Mutex<BTreeMap<InstanceId, Memory>>,
@@ -67,8 +70,14 @@ impl LocalGroup {
             build_info: crate::ABOUT.build_info(),
             capabilities: Vec::new(),
         };
-        let ready =
-            Ready { settings: local, connector: settings.connector.clone(), directory, memory: Mutex::default(), gone: Mutex::default() };
+        let ready = Ready {
+            settings: local,
+            before: scope::command_before(),
+            connector: settings.connector.clone(),
+            directory,
+            memory: Mutex::default(),
+            gone: Mutex::default(),
+        };
         *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(ready));
         Ok(info)
     }
@@ -89,7 +98,7 @@ impl Ready {
 
     /// Starts the agent of an instance, for the first time or again.
     fn start(&self, instance: &InstanceDirectory) -> io::Result<()> {
-        let child = agent::start(instance, &self.settings)?;
+        let child = agent::start(instance, &self.settings, &self.before)?;
         let mut memory = self.memory();
         let memory = memory.entry(instance.id.clone()).or_default();
         memory.child = Some(child);

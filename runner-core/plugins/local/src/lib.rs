@@ -15,7 +15,8 @@
 //! DIRECTORY/.gone-i-XXXXXX/    one that is being removed
 //! ```
 //!
-//! An agent that has died is started again in its directory, and finds its jobs there: they have processes of their own and went on.
+//! An agent that has died is started again in its directory, and finds its jobs there: they have processes of their own and went on. Under systemd
+//! each stands in a scope of its own.
 
 #[cfg(unix)]
 mod agent;
@@ -23,6 +24,8 @@ mod agent;
 mod directory;
 #[cfg(unix)]
 mod group;
+#[cfg(unix)]
+mod scope;
 pub mod settings;
 
 #[cfg(unix)]
