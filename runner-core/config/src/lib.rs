@@ -14,7 +14,6 @@ pub mod reference;
 pub mod reload;
 mod report;
 mod scalar;
-pub mod schedule;
 pub mod secret;
 pub mod settings;
 mod show;
@@ -24,6 +23,7 @@ pub use gather::{Fate, Finding};
 pub use given::{Given, Shown};
 pub use problem::{Problem, Severity};
 pub use report::Counts;
+pub use runner_control::taskscaler::schedule;
 pub use settings::Settings;
 pub use show::Look;
 

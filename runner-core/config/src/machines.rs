@@ -1,7 +1,7 @@
 //! How many machines a runner can have at most and how that comes about, and which of its periods counts at a moment.
 
 use crate::schedule::{self, NamedZone};
-use crate::settings::{Autoscaler, Executor, Global, IdleFigures, Machine, PeriodKind, Policy, Runner};
+use crate::settings::{Autoscaler, Executor, Global, Machine, PeriodKind, Runner};
 use step_model::time::Timestamp;
 
 /// The largest number of machines of a runner.
@@ -63,35 +63,6 @@ fn most_docker_machines(global: &Global, runner: &Runner, machine: &Machine) -> 
         _ => wanted,
     };
     MostMachines { count, how }
-}
-
-impl IdleFigures {
-    /// Idle machines that are wanted beside so many busy ones: runner documentation, autoscaling with a factor.
-    pub fn idle_beside(&self, busy: u64) -> u64 {
-        if self.scale_factor <= 0.0 {
-            return self.count;
-        }
-        self.count.min(self.count_min.max(scaled(busy, self.scale_factor, f64::floor)))
-    }
-}
-
-impl Policy {
-    /// Idle slots that are wanted beside so many busy ones.
-    pub fn idle_beside(&self, busy: u64) -> u64 {
-        if self.scale_factor <= 0.0 {
-            return self.idle_count;
-        }
-        let scaled = scaled(busy, self.scale_factor, f64::ceil);
-        self.idle_count.max(self.scale_factor_limit.map_or(scaled, |limit| scaled.min(limit)))
-    }
-}
-
-/// A number of things times a factor.
-fn scaled(busy: u64, factor: f64, round: fn(f64) -> f64) -> u64 {
-    let busy = u32::try_from(busy).unwrap_or(u32::MAX);
-    let product = round(f64::from(busy) * factor);
-    // Through text, since numbers with a point have no checked way to whole ones.
-    format!("{product:.0}").parse().unwrap_or(0)
 }
 
 fn most_instances(global: &Global, runner: &Runner, autoscaler: &Autoscaler) -> MostMachines {
@@ -178,6 +149,7 @@ fn policy(autoscaler: &Autoscaler, at: Timestamp, host: &NamedZone) -> Counting 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{IdleFigures, Policy};
     use std::collections::BTreeMap;
 
     fn most(text: &str) -> MostMachines {

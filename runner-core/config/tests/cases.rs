@@ -104,3 +104,32 @@ fn cfg_11_a_runner_with_a_number_is_the_same_after_its_token_changed() {
     assert_eq!(identity(&with("glrt-a", 7)), identity(&with("glrt-b", 7)));
     assert_ne!(identity(&with("glrt-a", 0)), identity(&with("glrt-b", 0)));
 }
+
+fn autoscaler(keys: &str) -> String {
+    format!("[[runners]]\nurl = \"https://x\"\ntoken = \"glrt-1\"\nexecutor = \"instance\"\n[runners.autoscaler]\nplugin = \"x\"\n{keys}\n")
+}
+
+#[test]
+fn tsc_14_a_capacity_of_nothing_is_refused() {
+    for capacity in ["0", "-1"] {
+        let parsed = read(&autoscaler(&format!("capacity_per_instance = {capacity}")));
+        assert!(parsed.problems.iter().any(|problem| problem.code == "no-capacity"), "{:?}", parsed.problems);
+    }
+}
+
+#[test]
+fn tsc_18_a_policy_with_idle_slots_is_preemptive_unless_it_says_otherwise() {
+    let mode = |keys: &str| {
+        let settings = settings(&autoscaler(&format!("[[runners.autoscaler.policy]]\n{keys}")));
+        settings.runners[0].autoscaler.as_ref().expect("an autoscaler").policies[0].preemptive_mode
+    };
+    assert_eq!(["idle_count = 0", "idle_count = 1", "idle_count = 1\npreemptive_mode = false"].map(mode), [false, true, false]);
+}
+
+#[test]
+fn tsc_51_a_period_that_makes_no_sense_is_an_error() {
+    for period in ["invalid", "* * * * * *", "61 * * * *"] {
+        let parsed = read(&autoscaler(&format!("[[runners.autoscaler.policy]]\nperiods = [\"{period}\"]")));
+        assert!(parsed.has_findings(), "{period}: {:?}", parsed.problems);
+    }
+}

@@ -8,6 +8,7 @@ mod intake;
 mod job_events;
 mod recovery;
 mod reload;
+mod scaling;
 
 use crate::agenda::Subject;
 use crate::desk::Desk;
@@ -143,6 +144,7 @@ impl Controller {
             Event::Closed { id, job, outcome } => self.on_closed(id, &job, outcome),
             Event::Reported { id, job, answer } => self.on_reported(id, &job, answer),
             Event::ServerSaid { job, word } => self.on_server_said(&job, word),
+            Event::Announced { runner, jobs } => self.on_announced(&runner, jobs),
             Event::Reloaded { settings } => self.on_reloaded(*settings),
             Event::Drain => self.on_drain(),
             Event::Stop => self.on_stop(),

@@ -46,6 +46,8 @@ pub enum Event {
     Reported { id: EffectId, job: JobId, answer: ReportAnswer },
     /// From the source, unasked: what an answer to a patch or touch said about the job.
     ServerSaid { job: JobId, word: ServerWord },
+    /// From the source, unasked: so many jobs of this runner are known to come and are not ready to run. The latest word counts, for ten minutes.
+    Announced { runner: RunnerId, jobs: u32 },
     /// A new configuration: counts, limits and times hold from now on; runners that are gone take no more jobs; running jobs are not touched. Health is
     /// forgotten.
     Reloaded { settings: Box<Settings> },

@@ -5,15 +5,20 @@ pub(crate) mod instance;
 use crate::attempt::Attempt;
 use crate::id::{EffectId, InstanceName, JobId};
 use crate::settings::{Environments, Shape};
-use instance::Instance;
+use crate::taskscaler::policy::Scaling;
+use crate::taskscaler::scaler::Scaler;
+use instance::{Contact, Instance};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use step_model::time::Deadline;
 
 #[derive(Debug, Default)]
 pub(crate) struct Fleet {
     instances: BTreeMap<InstanceName, Instance>,
-    /// Those with a free place, the emptiest first.
-    free: BTreeSet<(u32, InstanceName)>,
+    /// Those with a free place, the one first that the next job should get.
+    free: BTreeSet<(u64, InstanceName)>,
+    /// Those without a job that are kept for some, the longest idle first.
+    idle: BTreeSet<(Duration, InstanceName)>,
     /// Those whose removal may be asked for.
     removable: BTreeSet<InstanceName>,
     /// Those that were made for a job, by job.
@@ -21,6 +26,10 @@ pub(crate) struct Fleet {
     /// Of a provider that is asked per job: made for nobody that is known.
     unclaimed: BTreeSet<InstanceName>,
     pub counts: Counts,
+    /// How many there should be.
+    pub scaler: Scaler,
+    /// When that is looked at again.
+    pub scale_at: Option<Deadline>,
     /// Asked for and not listed so far.
     pub requested: u32,
     pub requested_until: Option<Deadline>,
@@ -59,6 +68,12 @@ pub(crate) struct Counts {
     pub awaited: u32,
     /// About which the provider will soon say something else.
     pub changing: u32,
+    /// Of `live`: with a job; not reached so far.
+    pub in_use: u32,
+    pub creating: u32,
+    /// Slots of `live` that jobs hold, and free ones that cannot be given out.
+    pub acquired: u32,
+    pub unavailable: u32,
 }
 
 impl Fleet {
@@ -101,6 +116,11 @@ impl Fleet {
         self.free.first().map(|(_, name)| name)
     }
 
+    /// The one that has had no job for longest, and since when.
+    pub fn longest_idle(&self) -> Option<(Duration, &InstanceName)> {
+        self.idle.first().map(|(since, name)| (*since, name))
+    }
+
     pub fn made_for(&self, job: &JobId) -> Option<&InstanceName> {
         self.by_job.get(job)
     }
@@ -113,8 +133,13 @@ impl Fleet {
         self.unclaimed.iter()
     }
 
-    /// The provider did not give what was asked for last: nobody counts on more.
+    /// The provider did not give what was asked for last, and is asked again later: nobody counts on more until then.
     pub fn is_refused(&self) -> bool {
+        self.increase.failures() > 0 && (self.increase.is_open() || self.increase.due().is_some())
+    }
+
+    /// It did not, and could be asked again: one instance shows whether it does now.
+    pub fn is_on_trial(&self) -> bool {
         self.increase.failures() > 0
     }
 
@@ -126,6 +151,7 @@ impl Fleet {
     pub fn recount(&mut self, settings: &Environments) {
         let instances = std::mem::take(&mut self.instances);
         self.free.clear();
+        self.idle.clear();
         self.removable.clear();
         self.by_job.clear();
         self.unclaimed.clear();
@@ -142,6 +168,7 @@ impl Fleet {
         }
         assert_eq!(self.counts, anew.counts, "sums follow the instances");
         assert_eq!(self.free, anew.free, "those with a free place are known");
+        assert_eq!(self.idle, anew.idle, "those without a job are known");
         assert_eq!(self.removable, anew.removable, "those that nobody needs are known");
         assert_eq!(self.by_job, anew.by_job, "those that were made for a job are known");
         assert_eq!(self.unclaimed, anew.unclaimed, "those that were made for nobody are known");
@@ -159,8 +186,15 @@ impl Fleet {
         self.counts.coming += share.coming;
         self.counts.awaited += share.awaited;
         self.counts.changing += share.changing;
+        self.counts.in_use += share.in_use;
+        self.counts.creating += share.creating;
+        self.counts.acquired += share.acquired;
+        self.counts.unavailable += share.unavailable;
         if share.free > 0 {
-            self.free.insert((share.used, name.clone()));
+            self.free.insert((share.rank, name.clone()));
+        }
+        if let Some(since) = instance.removable_since() {
+            self.idle.insert((since, name.clone()));
         }
         if instance.is_removable() {
             self.removable.insert(name.clone());
@@ -184,7 +218,16 @@ impl Fleet {
         self.counts.coming -= share.coming;
         self.counts.awaited -= share.awaited;
         self.counts.changing -= share.changing;
-        self.free.remove(&(share.used, name.clone()));
+        self.counts.in_use -= share.in_use;
+        self.counts.creating -= share.creating;
+        self.counts.acquired -= share.acquired;
+        self.counts.unavailable -= share.unavailable;
+        if share.free > 0 {
+            self.free.remove(&(share.rank, name.clone()));
+        }
+        if let Some(since) = instance.removable_since() {
+            self.idle.remove(&(since, name.clone()));
+        }
         self.removable.remove(name);
         self.unclaimed.remove(name);
         if let Some(job) = &instance.for_job {
@@ -202,20 +245,43 @@ pub(crate) struct Share {
     pub coming: u32,
     awaited: u32,
     changing: u32,
-    used: u32,
+    in_use: u32,
+    creating: u32,
+    acquired: u32,
+    unavailable: u32,
+    /// Lower is taken first.
+    rank: u64,
 }
 
 impl Share {
     pub fn of(instance: &Instance, settings: &Environments) -> Self {
         // One that was made for a job is free for that job alone.
         let is_open = settings.shape == Shape::Group;
+        let is_live = instance.is_counted();
+        let of_live = |count: u32| if is_live { count } else { 0 };
         Self {
-            live: u32::from(instance.is_counted()),
+            live: u32::from(is_live),
             free: if is_open { instance.free(settings) } else { 0 },
             coming: if is_open { instance.coming(settings) } else { 0 },
             awaited: u32::from(instance.is_awaited()),
             changing: u32::from(instance.is_changing()),
-            used: u32::try_from(instance.jobs.len()).unwrap_or(u32::MAX),
+            in_use: of_live(u32::from(!instance.is_empty())),
+            creating: of_live(u32::from(instance.contact == Contact::Never)),
+            acquired: of_live(instance.used()),
+            unavailable: of_live(instance.unavailable(settings)),
+            rank: rank(instance, settings),
         }
+    }
+}
+
+/// Of a fixed number the emptiest is taken; where the number follows the load, the oldest, so that the others can go; of machines the newest, as docker+machine
+/// does.
+fn rank(instance: &Instance, settings: &Environments) -> u64 {
+    let ready = instance.ready_since.unwrap_or_default().as_millis();
+    let ready = u64::try_from(ready).unwrap_or(u64::MAX);
+    match settings.scaling {
+        Scaling::Fixed => u64::from(instance.used()),
+        Scaling::Slots(_) => ready,
+        Scaling::Machines(_) => u64::MAX - ready,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::agenda::Subject;
 use crate::controller::Controller;
-use crate::effect::Effect;
+use crate::effect::{Ask, Effect};
 use crate::event::{Acknowledgement, Event, ReportAnswer};
 use crate::fleet::instance::Instance;
 use crate::id::{EffectId, InstanceId, JobId, RunnerId};
@@ -115,6 +115,7 @@ impl Watch {
                 assert!(self.accepted.contains(job) || was_canceled, "a report follows what was accepted: {effect:?}");
                 assert!(!self.reported.contains(job), "a report is not repeated: {effect:?}");
             }
+            Effect::Increase { runner, ask: Ask::Count(_), .. } => check_most(controller, runner),
             Effect::Decrease { runner, instances, .. } => {
                 for name in instances {
                     let fleet = controller.all_runners().find(|(id, _)| *id == runner).map(|(_, runner)| &runner.fleet);
@@ -138,6 +139,14 @@ impl Watch {
     }
 }
 
+/// What is asked for, what there is and what is being removed are together no more than there may be.
+fn check_most(controller: &Controller, id: &RunnerId) {
+    let Some((_, runner)) = controller.all_runners().find(|(runner, _)| *runner == id) else { panic!("{id} is no runner") };
+    let figures = runner.figures();
+    let most = runner.settings.environments.max_instances;
+    assert!(figures.total <= most, "never more instances than there may be: {figures:?} of {most}");
+}
+
 /// A poll is only opened when its job would find a place.
 fn check_intake(controller: &Controller, id: &RunnerId) {
     let Some((_, runner)) = controller.all_runners().find(|(runner, _)| *runner == id) else { panic!("{id} is no runner") };
@@ -146,7 +155,8 @@ fn check_intake(controller: &Controller, id: &RunnerId) {
     assert!(controller.busy() <= controller.concurrent(), "`concurrent` holds, open polls included");
     assert!(runner.open() <= runner.settings.request_concurrency(), "`request_concurrency` holds");
     let environments = &runner.settings.environments;
-    let most = environments.max_instances.saturating_mul(environments.capacity());
+    // A provider may have made more than it was asked for.
+    let most = environments.max_instances.max(runner.fleet.len()).saturating_mul(environments.capacity());
     // One that has ended may have given its place to another before its record said so.
     let placed = controller.all_jobs().filter(|(job, known)| job.runner == *id && known.instance().is_some() && !known.has_ended());
     let holding = u32::try_from(placed.count()).unwrap_or(u32::MAX);

@@ -24,6 +24,7 @@ pub mod record;
 pub mod report;
 mod runner;
 pub mod settings;
+pub mod taskscaler;
 mod turn;
 pub mod view;
 pub mod warnings;

@@ -5,6 +5,8 @@ use crate::fleet::Fleet;
 use crate::health::ServerHealth;
 use crate::id::{EffectId, JobId};
 use crate::settings::{RunnerSettings, Shape};
+use crate::taskscaler::policy::Scaling;
+use crate::taskscaler::required::{Figures, Limits};
 use std::collections::{BTreeMap, BTreeSet};
 use step_model::time::{Deadline, Now};
 
@@ -17,6 +19,9 @@ pub(crate) struct Runner {
     /// Jobs that are not over.
     pub jobs: u32,
     pub fleet: Fleet,
+    /// Jobs that are known to come and are not ready to run, and until when that is believed.
+    pub announced: u32,
+    pub announced_until: Option<Deadline>,
     /// The configuration no longer has it: it takes nothing and goes when its last job has gone.
     pub is_removed: bool,
     /// It waits in line for `concurrent`.
@@ -80,6 +85,8 @@ impl Runner {
             queue: BTreeMap::new(),
             jobs: 0,
             fleet: Fleet::default(),
+            announced: 0,
+            announced_until: None,
             is_removed: false,
             is_hungry: false,
             settle_by,
@@ -103,7 +110,7 @@ impl Runner {
         let (places, taken) = match environments.shape {
             Shape::Group => {
                 let counts = self.fleet.counts;
-                let possible = if environments.only_when_ready { 0 } else { counts.coming + self.possible() };
+                let possible = if self.only_when_ready() { 0 } else { counts.coming.saturating_add(self.possible()) };
                 (counts.free.saturating_add(possible), waiting)
             }
             // What is there belongs to a job; each that waits without one will make one more.
@@ -112,7 +119,48 @@ impl Runner {
                 (if self.fleet.is_refused() { 0 } else { places }, waiting.saturating_sub(self.fleet.counts.awaited))
             }
         };
-        places.saturating_sub(taken).saturating_sub(self.open())
+        let spare = places.saturating_sub(taken).saturating_sub(self.open());
+        spare.min(self.reservable(waiting).saturating_sub(self.open()))
+    }
+
+    /// Polls that may be open while slots are idle: those of one instance are left free, so that the polls of an empty runner do not hold them all.
+    fn reservable(&self, waiting: u32) -> u32 {
+        let environments = &self.settings.environments;
+        let is_throttled = matches!(&environments.scaling, Scaling::Slots(slots) if slots.reservation_throttling);
+        let idle = self.fleet.counts.free.saturating_sub(waiting);
+        if is_throttled && idle > 0 { idle.saturating_sub(environments.capacity()).max(1) } else { u32::MAX }
+    }
+
+    /// Whether jobs are taken only where something that is ready waits for them.
+    fn only_when_ready(&self) -> bool {
+        match self.fleet.scaler.current() {
+            Some(target) => target.is_preemptive(),
+            None => self.settings.environments.only_when_ready,
+        }
+    }
+
+    /// What is counted before it is decided how many instances there should be.
+    pub fn figures(&self) -> Figures {
+        let (counts, requested) = (self.fleet.counts, self.fleet.requested);
+        Figures {
+            instances: counts.live.saturating_add(requested),
+            total: self.fleet.len().saturating_add(requested),
+            creating: counts.creating.saturating_add(requested),
+            in_use: counts.in_use,
+            acquired: counts.acquired,
+            unavailable: counts.unavailable,
+            pending: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            announced: self.announced,
+        }
+    }
+
+    pub fn limits(&self) -> Limits {
+        let environments = &self.settings.environments;
+        let growth = match &environments.scaling {
+            Scaling::Machines(machines) => machines.max_growth_rate.unwrap_or(u32::MAX),
+            Scaling::Fixed | Scaling::Slots(_) => u32::MAX,
+        };
+        Limits { capacity: environments.capacity(), most: environments.max_instances, growth }
     }
 
     /// Places of instances that have been or can be asked for. None while the provider refuses.
@@ -121,8 +169,10 @@ impl Runner {
         let room = environments.max_instances.saturating_sub(self.fleet.len()).saturating_sub(self.fleet.requested);
         // Some of those that an open request is about may be listed already.
         let asked = self.fleet.increasing.min(self.fleet.requested);
-        let hoped = if self.fleet.is_refused() { 0 } else { asked + room };
-        let instances = self.fleet.requested - asked + hoped;
+        let growth = self.limits().growth.saturating_sub(self.fleet.counts.creating).saturating_sub(self.fleet.requested);
+        let room = if self.fleet.is_on_trial() { room.min(growth).min(1) } else { room.min(growth) };
+        let hoped = if self.fleet.is_refused() { 0 } else { asked.saturating_add(room) };
+        let instances = (self.fleet.requested - asked).saturating_add(hoped);
         instances.saturating_mul(environments.capacity().min(environments.uses()))
     }
 
@@ -142,6 +192,8 @@ impl Runner {
             fleet.update.due(),
             fleet.decrease.due(),
             fleet.requested_until,
+            fleet.scale_at,
+            self.announced_until,
             self.is_recovering(now).then_some(self.settle_by),
         ]
         .into_iter()

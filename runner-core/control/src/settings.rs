@@ -1,12 +1,13 @@
 //! What an operator chose, as plain values: already read, checked and given defaults by others.
 
 use crate::id::RunnerId;
+use crate::taskscaler::policy::Scaling;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// For the whole process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Jobs at once, over all runners.
     pub concurrent: u32,
@@ -18,7 +19,7 @@ pub struct Settings {
 }
 
 /// For one entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunnerSettings {
     /// For people.
     pub name: String,
@@ -42,16 +43,20 @@ pub struct RunnerSettings {
 }
 
 /// Where a runner's jobs run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environments {
     pub shape: Shape,
-    /// Environments at once, those being removed included.
+    /// Environments at once, those being removed included. [`u32::MAX`] is no limit.
     pub max_instances: u32,
+    /// How many of a group there are at a moment.
+    #[serde(default = "fixed")]
+    pub scaling: Scaling,
     /// Jobs at once in one environment. Zero is one.
     pub capacity_per_instance: u32,
     /// Jobs that an environment may run before it is removed. Zero is no limit.
     pub max_use_count: u32,
-    /// A job is only taken when an environment that is ready has a place for it. Else it is enough that one is coming or can be asked for.
+    /// A job is only taken when an environment that is ready has a place for it. Else it is enough that one is coming or can be asked for. Where the number
+    /// of instances follows policies, they say it.
     pub only_when_ready: bool,
     /// How long a job waits for its environment.
     pub acquire_timeout: Duration,
@@ -65,16 +70,28 @@ pub struct Environments {
     /// After a removal that failed.
     pub deletion_retry_interval: Duration,
     pub delete_on_shutdown: bool,
+    /// Whether instances that are there at the start are used again. Else those that hold no job are removed, since nobody knows what happened on them.
+    #[serde(default = "yes")]
+    pub keeps_found: bool,
 }
 
 /// The two shapes of what gives environments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Equal instances: `max_instances` of them are kept ready.
+    /// Equal instances: as many as `scaling` says.
     Group,
     /// One for each job, asked for with what the job needs, and removed after it.
     PerJob,
+}
+
+/// Of histories that were written before groups were scaled.
+fn fixed() -> Scaling {
+    Scaling::Fixed
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Default for Settings {
@@ -118,6 +135,7 @@ impl Environments {
         Self {
             shape,
             max_instances,
+            scaling: Scaling::Fixed,
             capacity_per_instance: 1,
             max_use_count: 0,
             only_when_ready: false,
@@ -128,6 +146,7 @@ impl Environments {
             update_interval_when_expecting: Duration::from_secs(2),
             deletion_retry_interval: Duration::from_secs(60),
             delete_on_shutdown: false,
+            keeps_found: true,
         }
     }
 

@@ -122,7 +122,8 @@ impl Simulation {
     fn run(&mut self) {
         self.begin();
         while !(self.server.is_done() && self.store.is_empty() && self.chaos.is_calm && self.is_settled()) {
-            assert!(self.now < END, "jobs are lost: {:?}, records: {:?}", self.server.jobs, self.store);
+            let runners = || self.manager.iter().flat_map(Controller::runners).collect::<Vec<_>>();
+            assert!(self.now < END, "jobs are lost: {:?}, records: {:?}, runners: {:?}", self.server.jobs, self.store, runners());
             assert!(self.step(), "nothing will happen any more: {:?}", self.server.jobs);
             self.server.tick(self.now);
         }
@@ -327,6 +328,9 @@ impl Simulation {
         let Some(id) = self.cloud.instances.keys().nth(index).cloned() else { return };
         let followers: Vec<_> =
             self.cloud.instances[&id].jobs.iter().filter_map(|(job, held)| Some((job.clone(), held.follower?))).collect();
+        // What a process without memory has not found yet, it will not find any more.
+        let held: Vec<JobId> = self.cloud.instances[&id].jobs.keys().cloned().collect();
+        held.iter().for_each(|job| self.excuse(job));
         self.cloud.vanish(&id);
         self.tally.vanished += 1;
         for (job, follower) in followers {

@@ -202,6 +202,7 @@ impl Turn<'_> {
         self.change(&instance, |instance| {
             instance.jobs.insert(id.clone());
             instance.uses += 1;
+            instance.idle_since = None;
         });
         self.job.dispatch = crate::attempt::Attempt::default();
         self.job.enter(Phase::Placed { instance, is_uncertain: false }, self.now());
@@ -211,8 +212,11 @@ impl Turn<'_> {
     /// Gives the slot back.
     fn release(&mut self) {
         if let Some(instance) = self.job.instance().cloned() {
-            let id = self.id;
-            self.change(&instance, |instance| instance.jobs.remove(id));
+            let (id, now) = (self.id, self.now());
+            self.change(&instance, |instance| {
+                instance.jobs.remove(id);
+                instance.note_idle(now);
+            });
             self.unclaim(&instance);
         }
         if let Phase::Ended(ended) = &mut self.job.phase {

@@ -8,6 +8,7 @@ mod dispatch;
 mod doctor;
 mod drive;
 mod follow;
+mod host_zone;
 mod kept;
 mod local_group;
 mod mock;

@@ -4,6 +4,7 @@ use crate::checked::Checked;
 use crate::gather::Gather;
 use crate::schedule::{Form, Period, Schedule, Zone};
 use crate::secret::{Opaque, Secret};
+pub use runner_control::taskscaler::policy::{Policy, ScaleThrottle};
 use std::time::Duration;
 
 /// Instances of a fleeting plugin.
@@ -57,33 +58,6 @@ pub struct Connector {
     pub keepalive: Option<Duration>,
     pub timeout: Option<Duration>,
     pub use_external_addr: bool,
-}
-
-/// A bucket of tokens, full at the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScaleThrottle {
-    Unlimited,
-    Limited {
-        /// Instances a second.
-        limit: u64,
-        /// Instances at once.
-        burst: u64,
-    },
-}
-
-/// How many idle slots there are while one of the periods matches.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Policy {
-    pub schedule: Schedule,
-    /// Jobs that find a free slot at once.
-    pub idle_count: u64,
-    pub idle_time: Duration,
-    /// Idle slots for each busy one, where that is more than `idle_count`.
-    pub scale_factor: f64,
-    /// Most idle slots by the factor. `None`: any number.
-    pub scale_factor_limit: Option<u64>,
-    /// Jobs are asked for only when a slot is free now.
-    pub preemptive_mode: bool,
 }
 
 /// Bounds of histograms; empty ones are the metric's own.

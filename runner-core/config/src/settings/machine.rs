@@ -3,8 +3,9 @@
 use super::autoscaler::schedule;
 use crate::checked::Checked;
 use crate::gather::Gather;
-use crate::schedule::{Form, Schedule};
+use crate::schedule::Form;
 use crate::secret::Secret;
+pub use runner_control::taskscaler::policy::{IdleFigures, MachinePeriod, PeriodKind};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -27,33 +28,6 @@ pub struct Machine {
     /// Each holds `%s`.
     pub options_with_name: Vec<Secret>,
     pub max_removal_attempts: u64,
-}
-
-/// How many machines are idle, and how long.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IdleFigures {
-    pub count: u64,
-    /// Idle machines for each busy one, at most `count`. 0: always `count`.
-    pub scale_factor: f64,
-    /// Least idle machines where there is a factor.
-    pub count_min: u64,
-    pub time: Duration,
-}
-
-/// Other figures for a time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MachinePeriod {
-    pub schedule: Schedule,
-    pub kind: PeriodKind,
-    pub idle: IdleFigures,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PeriodKind {
-    /// `[[runners.machine.autoscaling]]`
-    Autoscaling,
-    /// `OffPeakPeriods`
-    OffPeak,
 }
 
 pub(super) fn of(table: &Checked, gather: &mut Gather<'_>) -> Machine {

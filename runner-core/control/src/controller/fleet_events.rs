@@ -31,8 +31,13 @@ impl Controller {
         };
         known.fleet.update.succeeded();
         known.fleet.gone.retain(|_, since| *since >= id);
+        let is_first = !known.fleet.is_known;
         for (name, state) in &listed {
+            let is_new = known.fleet.get(name).is_none();
             note_state(runner, known, name, *state, &mut self.desk);
+            if is_first && is_new {
+                known.fleet.change(name, &known.settings.environments, |instance| instance.is_preexisting = true);
+            }
         }
         let missing: Vec<_> = known
             .fleet

@@ -9,6 +9,7 @@ use crate::fleet::instance::Retired;
 use crate::id::{InstanceId, InstanceName, JobId, RunnerId};
 use crate::runner::Runner;
 use crate::settings::Shape;
+use crate::taskscaler::policy::Scaling;
 use step_model::time::Deadline;
 
 impl Controller {
@@ -56,11 +57,16 @@ fn refresh(runner: &mut Runner, desk: &Desk) {
     fleet.decrease.refresh(now);
     runner.intake.health.probe.refresh(now);
     runner.intake.health.allows(now);
+    if runner.announced_until.is_some_and(|deadline| deadline.has_passed(now)) {
+        runner.announced = 0;
+        runner.announced_until = None;
+    }
     // What was granted and never listed will not come any more.
     if fleet.requested_until.is_some_and(|deadline| deadline.has_passed(now)) {
         fleet.requested = 0;
         fleet.requested_until = None;
         fleet.trouble = Some("environments that were granted were never listed".to_owned());
+        fleet.scaler.failed(now);
     }
 }
 
@@ -70,6 +76,9 @@ fn resize(id: &RunnerId, runner: &mut Runner, mode: Mode, desk: &mut Desk) {
     let fleet = &mut runner.fleet;
     if environments.shape != Shape::Group || !fleet.is_known {
         return;
+    }
+    if environments.scaling != Scaling::Fixed {
+        return super::scaling::scale(id, runner, mode, desk);
     }
     let is_serving = mode == Mode::Serving && !runner.is_removed && runner.settings.refused.is_none();
     let is_needed = is_serving || (mode != Mode::Stopping && !runner.queue.is_empty());

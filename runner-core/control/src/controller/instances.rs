@@ -21,6 +21,7 @@ impl Controller {
         let Some(runner) = self.runners.get_mut(&id.runner) else { return };
         let environments = &runner.settings.environments;
         let is_asked_for = !runner.fleet.asked_for.is_empty();
+        let mut never_usable = false;
         let desk = &mut self.desk;
         let moved = runner.fleet.change(&id.name, environments, |instance| {
             instance.refresh(now);
@@ -28,6 +29,7 @@ impl Controller {
                 && let Some(why) = reason_to_retire(instance, environments, is_asked_for, now)
             {
                 instance.retire(why);
+                never_usable = matches!(why, Retired::NeverCreated | Retired::NeverReady);
             }
             instance.patience = instance.patience.filter(|deadline| !deadline.has_passed(now));
             if instance.wants_contact() {
@@ -39,6 +41,9 @@ impl Controller {
             (instance.due(), instance.for_job.clone().filter(|_| instance.is_up() && instance.jobs.is_empty()))
         });
         let Some((due, for_job)) = moved else { return };
+        if never_usable {
+            runner.fleet.scaler.failed(now);
+        }
         self.desk.agenda.set(&Subject::Instance(id.clone()), due.filter(|deadline| !deadline.has_passed(now)));
         if let Some(job) = for_job {
             self.place_awaited(&job, id);
@@ -57,13 +62,16 @@ impl Controller {
         let Some(runner) = self.runners.get_mut(&instance.runner) else { return };
         let (desk, trouble) = (&mut self.desk, &mut runner.fleet.trouble.take());
         let environments = &runner.settings.environments;
+        let mut scaler = std::mem::take(&mut runner.fleet.scaler);
         let answered = runner.fleet.change(&instance.name, environments, |known| {
             if !known.connect.take(id) {
                 return None;
             }
             match outcome {
                 Ok(found) => {
+                    scaler.succeeded();
                     known.contact = Contact::Up;
+                    known.note_idle(now);
                     known.connect.succeeded();
                     known.inspect.give_up();
                     known.inspect.succeeded();
@@ -74,8 +82,9 @@ impl Controller {
                 Err(refusal) => {
                     // Until it is reached or removed, it counts as a place that is coming no more.
                     desk.failed(&mut known.connect, Backoff::AGENT);
-                    if refusal.is_final && known.is_empty() {
+                    if refusal.is_final && known.is_empty() && known.retired.is_none() {
                         known.retire(Retired::NeverReady);
+                        scaler.failed(now);
                     }
                     *trouble = Some(refusal.reason);
                     known.patience.get_or_insert(Deadline::after(now, environments.ready_timeout));
@@ -84,6 +93,7 @@ impl Controller {
             }
         });
         runner.fleet.trouble = trouble.take();
+        runner.fleet.scaler = scaler;
         if let Some(found) = answered.flatten() {
             runner.fleet.unsettled.remove(&instance.name);
             self.compare(id, instance, found);
@@ -109,6 +119,19 @@ impl Controller {
         for found in found {
             self.on_found(instance, found);
         }
+        self.judge_found(instance);
+    }
+
+    /// One that was there at the start and holds no job is of no use where nobody knows what happened on it.
+    fn judge_found(&mut self, instance: &InstanceId) {
+        let Some(runner) = self.runners.get_mut(&instance.runner) else { return };
+        let environments = &runner.settings.environments;
+        runner.fleet.change(&instance.name, environments, |known| {
+            let is_unknown = std::mem::take(&mut known.is_preexisting) && known.is_empty();
+            if is_unknown && !environments.keeps_found {
+                known.retire(Retired::NoData);
+            }
+        });
     }
 
     pub(super) fn on_disconnected(&mut self, instance: &InstanceId, reason: String) {

@@ -59,6 +59,7 @@ impl Controller {
         runner.fleet.change(name, environments, |instance| {
             instance.jobs.insert(job.clone());
             instance.uses = instance.uses.saturating_add(1);
+            instance.idle_since = None;
         });
         self.desk.touch_instance(instance);
     }

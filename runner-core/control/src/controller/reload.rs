@@ -18,6 +18,7 @@ impl Controller {
                     runner.is_removed = false;
                     runner.intake.health = ServerHealth::default();
                     runner.fleet.recount(&new.environments);
+                    runner.fleet.scaler.reconfigured();
                 }
                 None => {
                     self.runners.insert(id.clone(), Runner::new(new.clone(), None, settle_by));

@@ -3,6 +3,8 @@
 mod accepting;
 mod ending;
 mod lives;
+mod published;
 mod restarts;
+mod scaling;
 mod taking;
 mod trouble;

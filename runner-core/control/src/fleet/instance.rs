@@ -6,6 +6,7 @@ use crate::id::{EffectId, JobId};
 use crate::settings::Environments;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use step_model::time::{Deadline, Now};
 
 /// ```text
@@ -30,6 +31,12 @@ pub(crate) struct Instance {
     pub foreign: u32,
     /// Jobs that it was given so far.
     pub uses: u32,
+    /// Since when it has been usable, on the monotonic clock.
+    pub ready_since: Option<Duration>,
+    /// Since when it has had no job: since its last one, or since it has been usable.
+    pub idle_since: Option<Duration>,
+    /// It was there at the start, and no record tells of it.
+    pub is_preexisting: bool,
     /// The job it was made for.
     pub for_job: Option<JobId>,
     pub retired: Option<Retired>,
@@ -62,6 +69,10 @@ pub enum Retired {
     UsedUp,
     /// More than there should be.
     Surplus,
+    /// It has had no job for longer than idle time, and is not needed to have enough idle ones.
+    Idle,
+    /// It was there at the start, and nobody knows what happened on it.
+    NoData,
     /// Made for a job that does not need it any more, or for nobody.
     Unclaimed,
     ShuttingDown,
@@ -78,6 +89,9 @@ impl Instance {
             jobs: BTreeSet::new(),
             foreign: 0,
             uses: 0,
+            ready_since: None,
+            idle_since: None,
+            is_preexisting: false,
             for_job: None,
             retired: None,
             is_leaving: false,
@@ -118,6 +132,37 @@ impl Instance {
         if is_usable { self.places(settings) } else { 0 }
     }
 
+    /// An agent answers there for the first time, or a job has left it.
+    pub fn note_idle(&mut self, now: Now) {
+        if self.is_up() {
+            self.ready_since.get_or_insert(now.monotonic);
+        }
+        if self.is_empty() && self.ready_since.is_some() {
+            self.idle_since.get_or_insert(now.monotonic);
+        } else {
+            self.idle_since = None;
+        }
+    }
+
+    /// Since when it could have been removed for want of jobs.
+    pub fn removable_since(&self) -> Option<Duration> {
+        self.idle_since.filter(|_| self.is_empty() && self.is_good() && self.for_job.is_none())
+    }
+
+    /// Free slots that cannot be given out. Those of one that is not ready so far are coming.
+    pub fn unavailable(&self, settings: &Environments) -> u32 {
+        if self.contact == Contact::Never {
+            return 0;
+        }
+        let used = self.used();
+        settings.capacity().saturating_sub(used).saturating_sub(self.free(settings))
+    }
+
+    /// Slots that are taken.
+    pub fn used(&self) -> u32 {
+        u32::try_from(self.jobs.len()).unwrap_or(u32::MAX).saturating_add(self.foreign)
+    }
+
     /// Jobs that it can be given when it is ready, while it is not.
     pub fn coming(&self, settings: &Environments) -> u32 {
         let is_booting = self.contact == Contact::Never && self.is_good() && self.connect.failures() == 0;
@@ -125,8 +170,7 @@ impl Instance {
     }
 
     fn places(&self, settings: &Environments) -> u32 {
-        let used = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX).saturating_add(self.foreign);
-        settings.capacity().saturating_sub(used).min(settings.uses().saturating_sub(self.uses))
+        settings.capacity().saturating_sub(self.used()).min(settings.uses().saturating_sub(self.uses))
     }
 
     /// Counts as one of those that there should be.

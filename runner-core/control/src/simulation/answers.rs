@@ -146,7 +146,7 @@ impl Simulation {
     }
 
     /// Before the second phase, a job whose offer is lost is lost for the server too, unless somebody has it already.
-    fn excuse(&mut self, id: &JobId) {
+    pub(super) fn excuse(&mut self, id: &JobId) {
         let is_known = self.store.contains_key(id) || self.manager.as_ref().is_some_and(|manager| manager.job(id).is_some());
         if !is_known {
             self.server.given.remove(id);

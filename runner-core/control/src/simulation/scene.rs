@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::id::{JobId, RunnerId};
 use crate::invariants::Watch;
 use crate::settings::{Environments, RunnerSettings, Settings, Shape};
+use crate::taskscaler::policy::{IdleFigures, MachineScaling, Policy, ScaleThrottle, Scaling, SlotScaling};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ fn runner(chaos: &mut Chaos) -> RunnerSettings {
         update_interval_when_expecting: Duration::from_secs(5),
         deletion_retry_interval: Duration::from_secs(10),
         delete_on_shutdown: chaos.below(2) == 0,
+        scaling: scaling(chaos),
+        keeps_found: chaos.below(2) == 0,
         ..Environments::new(shape, 1 + number(chaos, 4))
     };
     RunnerSettings {
@@ -83,6 +86,26 @@ fn runner(chaos: &mut Chaos) -> RunnerSettings {
         unhealthy_interval: Duration::from_secs(300),
         beats: chaos.below(4) != 0,
         ..RunnerSettings::new("a", environments)
+    }
+}
+
+/// A fixed number, or one that follows the load by either of the published semantics.
+fn scaling(chaos: &mut Chaos) -> Scaling {
+    let idle_count = chaos.below(3);
+    let idle_time = Duration::from_secs(chaos.below(120));
+    match chaos.below(3) {
+        0 => Scaling::Fixed,
+        1 => {
+            let scale_factor = [0.0, 0.5, 2.0][index(chaos, 3)];
+            let policy = Policy { idle_count, idle_time, scale_factor, preemptive_mode: idle_count > 0, ..Policy::on_demand() };
+            let throttle = if chaos.below(2) == 0 { ScaleThrottle::Unlimited } else { ScaleThrottle::Limited { limit: 1, burst: 2 } };
+            Scaling::Slots(SlotScaling { policies: vec![policy], throttle, reservation_throttling: chaos.below(2) == 0 })
+        }
+        _ => {
+            let idle = IdleFigures { count: idle_count, scale_factor: 0.0, count_min: 0, time: idle_time };
+            let max_growth_rate = (chaos.below(2) == 0).then_some(1);
+            Scaling::Machines(MachineScaling { idle, periods: Vec::new(), max_growth_rate })
+        }
     }
 }
 

@@ -47,8 +47,7 @@ impl Turn<'_> {
     /// fault is ours; one that asked for the end is answered.
     fn end_unstarted(&mut self) {
         let reason = self.job.stop.as_ref().map(|stop| stop.reason);
-        let takes_it_back = self.job.server == ServerMind::TwoPhase && !self.job.record.accepted;
-        if reason == Some(StopReason::Interrupted) && takes_it_back {
+        if reason == Some(StopReason::Interrupted) && self.is_taken_back() {
             self.let_go();
         } else {
             self.end(&Cause::Stopped);
@@ -58,11 +57,16 @@ impl Turn<'_> {
 
     /// No environment in time.
     fn give_up(&mut self) {
-        if self.job.server == ServerMind::TwoPhase && !self.job.record.accepted {
+        if self.is_taken_back() {
             return self.let_go();
         }
         let reason = self.job.trouble.clone().unwrap_or_else(|| "none was ready in time".to_owned());
         self.end(&Cause::NoEnvironment { reason });
+    }
+
+    /// The server waits for `running` and will take the job back. One that was told may have heard it, whatever came of the answer.
+    fn is_taken_back(&self) -> bool {
+        self.job.server == ServerMind::TwoPhase && !self.job.record.accepted && self.job.accept.latest().is_none()
     }
 
     /// No beat follows; the server will notice.
@@ -90,7 +94,7 @@ impl Turn<'_> {
         if !self.is_up(&instance) {
             return self.requeue();
         }
-        if self.job.acquire_by.has_passed(self.now()) && !self.job.record.accepted {
+        if self.job.acquire_by.has_passed(self.now()) && self.is_taken_back() {
             self.give_up();
             return self.release();
         }

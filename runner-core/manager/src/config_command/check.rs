@@ -2,11 +2,11 @@
 
 use super::WhichFile;
 use super::entry_file::EntryFile;
+use crate::host_zone::host_zone;
 use clap::Args;
 use runner_config::machines::{counting_at, most_machines};
 use runner_config::schedule::NamedZone;
 use runner_config::{Look, Settings};
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use step_console::complaint::plain;
 use step_console::exit::{Exit, Stop};
@@ -56,11 +56,4 @@ fn moment(text: &str, host: &NamedZone) -> Result<Timestamp, Stop> {
     found.ok_or_else(|| {
         Stop::usage(format!("`{}` is no moment", plain(text))).with_hint("write `now`, `2026-03-02T09:00:00Z` or `2026-03-02T09:00`")
     })
-}
-
-/// The zone of this machine: by `TZ`, else as `/etc/localtime` has it, else UTC.
-fn host_zone(variables: &BTreeMap<String, String>) -> NamedZone {
-    let by_name = variables.get("TZ").and_then(|name| NamedZone::parse(name.trim_start_matches(':')));
-    let by_file = || NamedZone::of_data("local time", &std::fs::read("/etc/localtime").ok()?);
-    by_name.or_else(by_file).unwrap_or_else(NamedZone::utc)
 }

@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use super::{settings, system_id};
 use crate::drive::Runner;
+use crate::host_zone::host_zone;
 use crate::results::Results;
 use crate::seal::Seal;
 use crate::source::gitlab::{EntrySettings, GitLabSource, Place};
@@ -14,7 +15,7 @@ use runner_fleeting::{ConnectorConfig, Hosted, InstanceGroup as _, Locate, Optio
 use runner_gitlab::client::{TlsFiles, Unwatched};
 use runner_gitlab::trace::sending::SendingSettings;
 use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl, SystemId, Token};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use step_console::exit::Stop;
@@ -29,8 +30,8 @@ pub struct Entries {
     system_id: SystemId,
     events: UnboundedSender<Event>,
     results: Arc<Results>,
-    /// Those that were begun: a reload begins only what is new.
-    begun: std::sync::Mutex<BTreeSet<RunnerId>>,
+    /// Those that were begun, and how large their groups can be: a reload begins only what is new.
+    begun: std::sync::Mutex<BTreeMap<RunnerId, u32>>,
 }
 
 impl Entries {
@@ -50,15 +51,20 @@ impl Entries {
 
     /// The runners that are new, and what the controller decides by. An entry whose plugin does not start takes no jobs, and says why.
     pub async fn begin(&self, config: &runner_config::Settings) -> (BTreeMap<RunnerId, Runner>, Settings) {
-        let mut decided = settings::controller(config, &self.environment);
+        let mut decided = settings::controller(config, &self.environment, &host_zone(&self.environment));
         let mut runners = BTreeMap::new();
         for entry in &config.runners {
             let id = settings::id(entry);
-            if self.is_begun(&id) {
-                continue;
-            }
-            match self.runner(entry, &id, config).await {
-                Ok(runner) => _ = runners.insert(id, runner),
+            let is_begun = self.begun().contains_key(&id);
+            let started = if is_begun { Ok(None) } else { self.runner(entry, &id, config).await.map(Some) };
+            match started {
+                Ok(runner) => {
+                    let size = self.begun().get(&id).copied().unwrap_or(u32::MAX);
+                    if let Some(settings) = decided.runners.get_mut(&id) {
+                        settings.environments.max_instances = settings.environments.max_instances.min(size);
+                    }
+                    runners.extend(runner.map(|runner| (id, runner)));
+                }
                 Err(why) => {
                     tracing::error!(runner = entry.shown_name(), "the runner takes no jobs: {why}");
                     if let Some(settings) = decided.runners.get_mut(&id) {
@@ -70,18 +76,18 @@ impl Entries {
         (runners, decided)
     }
 
-    fn is_begun(&self, id: &RunnerId) -> bool {
-        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(id)
+    fn begun(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunnerId, u32>> {
+        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     async fn runner(&self, entry: &Entry, id: &RunnerId, config: &runner_config::Settings) -> Result<Runner, String> {
         let token = Token::new(entry.token.expose());
-        let group = self.group(entry, token.short()).await?;
+        let (group, size) = self.group(entry, token.short()).await?;
         let client = self.client(entry, config)?;
         let seal = Seal::of_token(token.expose());
         let settings = self.entry_settings(entry, id, &token, &client)?;
         let source = GitLabSource::new(id.clone(), client, token.clone(), settings, self.events.clone());
-        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
+        self.begun().insert(id.clone(), size);
         Ok(Runner { source: Arc::new(source), group: Arc::new(group), seal })
     }
 
@@ -103,8 +109,8 @@ impl Entries {
         Ok(Client::new(settings, Arc::new(Unwatched)))
     }
 
-    /// The plugin of the entry, taken up.
-    async fn group(&self, entry: &Entry, short_token: &str) -> Result<Hosted, String> {
+    /// The plugin of the entry, taken up, and the most instances that its group can have.
+    async fn group(&self, entry: &Entry, short_token: &str) -> Result<(Hosted, u32), String> {
         let here = plugin_of_this_machine(entry, short_token, &self.environment);
         let (name, config) = match (&entry.autoscaler, entry.executor) {
             (Some(autoscaler), Some(Executor::Instance | Executor::DockerAutoscaler)) => {
@@ -127,7 +133,7 @@ impl Entries {
             version = info.version,
             "the plugin is ready"
         );
-        Ok(hosted)
+        Ok((hosted, info.max_size))
     }
 
     fn entry_settings(&self, entry: &Entry, id: &RunnerId, token: &Token, client: &Client) -> Result<EntrySettings, String> {

@@ -1,22 +1,26 @@
 //! A configuration file becomes what the controller decides by.
 
-use runner_config::settings::{Autoscaler, Executor, Runner};
+use runner_config::schedule::{NamedZone, Schedule};
+use runner_config::settings::machine::MachinePeriod;
+use runner_config::settings::{Autoscaler, Executor, Machine, Policy, Runner};
 use runner_control::id::RunnerId;
 use runner_control::settings::{Environments, RunnerSettings, Settings, Shape};
+use runner_control::taskscaler::policy::{MachineScaling, Scaling, SlotScaling};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The jobs at once of an entry without a limit and without instances of its own.
 const UNLIMITED: u32 = u32::MAX;
 
-/// The settings of all entries that can be served. `environment` is that of the process: feature flags may stand there.
-pub fn controller(config: &runner_config::Settings, environment: &BTreeMap<String, String>) -> Settings {
+/// The settings of all entries that can be served. `environment` is that of the process: feature flags may stand there. `host`: where periods without a zone
+/// count.
+pub fn controller(config: &runner_config::Settings, environment: &BTreeMap<String, String>, host: &NamedZone) -> Settings {
     let concurrent = count(config.global.concurrent);
     Settings {
         concurrent,
         check_interval: config.global.check_interval,
         shutdown_timeout: config.global.shutdown_timeout,
-        runners: config.runners.iter().map(|runner| (id(runner), entry(runner, concurrent, environment))).collect(),
+        runners: config.runners.iter().map(|runner| (id(runner), entry(runner, concurrent, environment, host))).collect(),
     }
 }
 
@@ -25,9 +29,11 @@ pub fn id(runner: &Runner) -> RunnerId {
     RunnerId::new(&runner.identity())
 }
 
-fn entry(runner: &Runner, concurrent: u32, environment: &BTreeMap<String, String>) -> RunnerSettings {
-    let environments = match (&runner.autoscaler, runner.executor) {
-        (Some(autoscaler), Some(Executor::Instance | Executor::DockerAutoscaler)) => of_plugin(autoscaler, concurrent),
+/// Of one entry, served or not.
+pub fn entry(runner: &Runner, concurrent: u32, environment: &BTreeMap<String, String>, host: &NamedZone) -> RunnerSettings {
+    let environments = match (&runner.autoscaler, &runner.machine, runner.executor) {
+        (Some(autoscaler), _, Some(Executor::Instance | Executor::DockerAutoscaler)) => of_plugin(autoscaler, host),
+        (_, Some(machine), Some(Executor::DockerMachine) | None) => of_machines(machine, runner.limit, host),
         _ => of_this_machine(runner, concurrent),
     };
     RunnerSettings {
@@ -41,21 +47,38 @@ fn entry(runner: &Runner, concurrent: u32, environment: &BTreeMap<String, String
     }
 }
 
-fn of_plugin(autoscaler: &Autoscaler, concurrent: u32) -> Environments {
-    let capacity = count(autoscaler.capacity_per_instance).max(1);
-    // More instances than all jobs of the process need are never ready for anything.
-    let needed = concurrent.div_ceil(capacity);
-    let max_instances = autoscaler.max_instances.map_or(needed, |most| count(most).min(needed));
+fn of_plugin(autoscaler: &Autoscaler, host: &NamedZone) -> Environments {
+    let settled = |policy: &Policy| Policy { schedule: policy.schedule.clone().settled(host), ..policy.clone() };
     Environments {
-        capacity_per_instance: capacity,
+        scaling: Scaling::Slots(SlotScaling {
+            policies: autoscaler.policies.iter().map(settled).collect(),
+            throttle: autoscaler.scale_throttle,
+            reservation_throttling: autoscaler.reservation_throttling,
+        }),
+        capacity_per_instance: count(autoscaler.capacity_per_instance).max(1),
         max_use_count: autoscaler.max_use_count.map_or(0, count),
-        only_when_ready: autoscaler.policies.iter().any(|policy| policy.preemptive_mode),
         acquire_timeout: autoscaler.instance_acquire_timeout,
         update_interval: autoscaler.update_interval,
         update_interval_when_expecting: autoscaler.update_interval_when_expecting,
         deletion_retry_interval: autoscaler.deletion_retry_interval,
         delete_on_shutdown: autoscaler.delete_instances_on_shutdown,
-        ..Environments::new(Shape::Group, max_instances)
+        keeps_found: autoscaler.state_storage.enabled || autoscaler.vm_isolation.is_some(),
+        ..Environments::new(Shape::Group, autoscaler.max_instances.map_or(u32::MAX, count))
+    }
+}
+
+/// Machines of `docker+machine`: `limit` counts them too.
+fn of_machines(machine: &Machine, limit: Option<u64>, host: &NamedZone) -> Environments {
+    let settled = |schedule: &Schedule| schedule.clone().settled(host);
+    let period = |period: &MachinePeriod| MachinePeriod { schedule: settled(&period.schedule), ..period.clone() };
+    Environments {
+        scaling: Scaling::Machines(MachineScaling {
+            idle: machine.idle,
+            periods: machine.periods.iter().map(period).collect(),
+            max_growth_rate: machine.max_growth_rate.map(count),
+        }),
+        max_use_count: machine.max_builds.map_or(0, count),
+        ..Environments::new(Shape::Group, limit.map_or(u32::MAX, count))
     }
 }
 
@@ -82,19 +105,21 @@ mod tests {
 
     fn read(text: &str) -> Settings {
         let parsed = runner_config::parse(text, &BTreeMap::new());
-        controller(&parsed.settings.unwrap_or_else(|| panic!("{:?}", parsed.problems)), &BTreeMap::new())
+        controller(&parsed.settings.unwrap_or_else(|| panic!("{:?}", parsed.problems)), &BTreeMap::new(), &NamedZone::utc())
     }
 
     #[test]
-    fn a_group_has_no_more_instances_than_all_jobs_need() {
+    fn a_group_follows_its_policies_up_to_its_most() {
         let settings = read(
             "concurrent = 10\n[[runners]]\nname = \"a\"\nid = 7\nurl = \"https://gitlab.example/\"\ntoken = \"glrt-x\"\nexecutor = \"instance\"\nlimit = 8\n\
-             [runners.autoscaler]\nplugin = \"local\"\ncapacity_per_instance = 4\nmax_instances = 20\n[[runners.autoscaler.policy]]\nidle_count = 0\n",
+             [runners.autoscaler]\nplugin = \"local\"\ncapacity_per_instance = 4\nmax_instances = 20\n[[runners.autoscaler.policy]]\nidle_count = 3\n",
         );
         let (id, entry) = settings.runners.first_key_value().expect("an entry");
         assert_eq!(id.as_str(), "https://gitlab.example#7");
-        assert_eq!((entry.limit, entry.environments.max_instances, entry.environments.capacity_per_instance), (8, 3, 4));
-        assert!(entry.is_adaptive && !entry.is_strict);
+        assert_eq!((entry.limit, entry.environments.max_instances, entry.environments.capacity_per_instance), (8, 20, 4));
+        let Scaling::Slots(slots) = &entry.environments.scaling else { panic!("{entry:?}") };
+        assert_eq!((slots.policies.len(), slots.policies[0].idle_count, slots.policies[0].preemptive_mode), (1, 3, true));
+        assert!(entry.is_adaptive && !entry.is_strict && !entry.environments.keeps_found);
     }
 
     #[test]

