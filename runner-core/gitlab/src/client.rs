@@ -3,12 +3,14 @@
 //! One client for each server and set of TLS files; it is cheap to clone and lives as long as the process. The token goes into headers and, where
 //! the API asks for that, into bodies: never into an address, a log or an error.
 
+mod artifacts;
 mod call;
 mod connections;
 mod jobs;
 mod runners;
 mod trust;
 
+pub use artifacts::{Artifact, Uploaded};
 pub use connections::{Proxy, TlsFiles};
 pub use jobs::{JobAccess, Poll};
 pub use trust::BadTls;
@@ -114,6 +116,7 @@ pub enum Endpoint {
     UnregisterRunnerManager,
     ResetToken,
     CreateRunner,
+    UploadArtifacts,
 }
 
 impl Endpoint {
@@ -128,6 +131,7 @@ impl Endpoint {
             Self::UnregisterRunnerManager => "unregister_runner_manager",
             Self::ResetToken => "reset_token",
             Self::CreateRunner => "create_runner",
+            Self::UploadArtifacts => "upload_artifacts",
         }
     }
 }

@@ -19,6 +19,7 @@ mod run;
 mod seal;
 mod source;
 mod state;
+mod telemetry;
 mod trial;
 
 use clap::Parser as _;

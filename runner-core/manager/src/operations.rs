@@ -14,6 +14,7 @@ mod status;
 pub use ask::{JobsArguments, StatusArguments, jobs, state_directory, status};
 
 use crate::drive::Look;
+use crate::telemetry::Telemetry;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -31,7 +32,7 @@ pub const SOCKET: &str = "runner-core.sock";
 
 /// Asks the controller, between two events.
 #[derive(Clone)]
-struct Asking(UnboundedSender<Look>);
+struct Asking(UnboundedSender<Look>, Telemetry);
 
 impl Asking {
     async fn ask<T: Send + 'static>(&self, look: impl FnOnce(&Controller) -> T + Send + 'static) -> Result<T, StatusCode> {
@@ -42,13 +43,13 @@ impl Asking {
     }
 }
 
-fn routes(looks: UnboundedSender<Look>) -> Router {
+fn routes(looks: UnboundedSender<Look>, telemetry: Telemetry) -> Router {
     Router::new()
         .route("/status", get(get_status))
         .route("/metrics", get(get_metrics))
         .route("/health/ready", get(|| async { "ok\n" }))
         .route("/debug/jobs/list", get(get_jobs))
-        .with_state(Asking(looks))
+        .with_state(Asking(looks, telemetry))
 }
 
 async fn get_status(State(asking): State<Asking>) -> Result<Response, StatusCode> {
@@ -59,7 +60,7 @@ async fn get_status(State(asking): State<Asking>) -> Result<Response, StatusCode
 
 async fn get_metrics(State(asking): State<Asking>) -> Result<Response, StatusCode> {
     let status = asking.ask(status::Status::of).await?;
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::text(&status)).into_response())
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::text(&status) + &asking.1.text()).into_response())
 }
 
 async fn get_jobs(State(asking): State<Asking>) -> Result<Response, StatusCode> {
@@ -71,7 +72,7 @@ async fn get_jobs(State(asking): State<Asking>) -> Result<Response, StatusCode> 
 /// Answers on the socket, and where the configuration says; as long as the process lives.
 /// # Errors
 /// An address cannot be listened on.
-pub async fn serve(directory: &Path, listen_address: Option<&str>, looks: UnboundedSender<Look>) -> io::Result<()> {
+pub async fn serve(directory: &Path, listen_address: Option<&str>, looks: UnboundedSender<Look>, telemetry: Telemetry) -> io::Result<()> {
     let socket = directory.join(SOCKET);
     match std::fs::remove_file(&socket) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
@@ -79,12 +80,12 @@ pub async fn serve(directory: &Path, listen_address: Option<&str>, looks: Unboun
         _ => {}
     }
     let listener = UnixListener::bind(&socket)?;
-    tokio::spawn(axum::serve(listener, routes(looks.clone())).into_future());
+    tokio::spawn(axum::serve(listener, routes(looks.clone(), telemetry.clone())).into_future());
     if let Some(address) = listen_address {
         let listener =
             TcpListener::bind(address.strip_prefix(':').map_or_else(|| address.to_owned(), |port| format!("0.0.0.0:{port}"))).await?;
         tracing::info!(address, "metrics and health are served");
-        tokio::spawn(axum::serve(listener, routes(looks)).into_future());
+        tokio::spawn(axum::serve(listener, routes(looks, telemetry)).into_future());
     }
     Ok(())
 }

@@ -9,6 +9,7 @@
 //! A result has a name that is the same however often it is sent, and is marked as unsent before it is there: a runner that is killed at any
 //! moment sends it, and the service knows one that it has.
 
+mod artifact;
 mod composed;
 mod delivery;
 mod opened;
@@ -22,6 +23,7 @@ pub use reading::{PayloadArguments, ResultArguments, payload, result};
 
 use delivery::Delivery;
 use runner_config::settings::Results as Settings;
+use runner_gitlab::client::Artifact;
 use shelf::Limits;
 use std::io;
 use std::path::Path;
@@ -42,6 +44,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(5);
 pub struct Results {
     store: Arc<Store>,
     delivery: Option<(Delivery, JoinHandle<()>)>,
+    is_artifact: bool,
 }
 
 impl Results {
@@ -57,7 +60,7 @@ impl Results {
             let running = tokio::spawn(delivery.clone().run());
             (delivery, running)
         });
-        Ok(Self { store, delivery })
+        Ok(Self { store, is_artifact: settings.is_artifact && delivery.is_none(), delivery })
     }
 
     /// Keeps the result of a job that has ended. One that is kept already stays as it is.
@@ -71,6 +74,19 @@ impl Results {
             self.delivery.iter().for_each(|(delivery, _)| delivery.wake());
         }
         Ok(())
+    }
+
+    /// Whether results become artifacts: the configuration wants that, and there is no service.
+    pub fn is_artifact(&self) -> bool {
+        self.is_artifact
+    }
+
+    /// The result of a job as an artifact of it. `None`: there is no tree.
+    /// # Errors
+    /// It is not kept, or cannot be read.
+    pub async fn artifact(&self, ended: &Ended) -> io::Result<Option<Artifact>> {
+        let (store, name) = (self.store.clone(), ended.name());
+        tokio::task::spawn_blocking(move || artifact::of(&store.find(&name)?)).await.map_err(io::Error::other)?
     }
 
     /// What has not been taken by the service yet. Zero without one.

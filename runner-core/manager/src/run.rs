@@ -12,6 +12,7 @@ use crate::drive::{self, Clock, World};
 use crate::operations;
 use crate::results::Results;
 use crate::state::{Opened, State, StateFault};
+use crate::telemetry::Telemetry;
 use clap::Args;
 use configuration::Configuration;
 use entries::Entries;
@@ -69,7 +70,8 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let (events, happened) = unbounded_channel();
     let results = Results::open(&directory, &configuration.settings.global.results);
     let results = Arc::new(results.map_err(|why| Stop::new(Exit::Fault, why))?);
-    let entries = Entries::new(&configuration, directory.clone(), events.clone(), results.clone())?;
+    let telemetry = Telemetry::default();
+    let entries = Entries::new(&configuration, directory.clone(), events.clone(), results.clone(), telemetry.clone())?;
     let (runners, settings) = entries.begin(&configuration.settings).await;
     let world = World::new(runners, state, events.clone());
 
@@ -79,7 +81,7 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let (controller, effects) = Controller::start(settings, records, generation, drive::seed(), clock.now());
     let (looks, seen) = unbounded_channel();
     let mut running = pin!(drive::run(controller, effects, world.clone(), happened, seen, clock));
-    operations::serve(&directory, configuration.settings.global.listen_address.as_deref(), looks)
+    operations::serve(&directory, configuration.settings.global.listen_address.as_deref(), looks, telemetry)
         .await
         .map_err(|fault| Stop::bad_input(format!("could not answer operators: {}", words(&fault))))?;
     let mut reload = reload::Reload::new(configuration, entries);

@@ -6,6 +6,8 @@ use runner_mock_gitlab::scenario::{CallKind, Fault, Wrong};
 use runner_mock_gitlab::world::{TakenResult, World};
 use runner_mock_gitlab::{Burst, Report};
 use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 /// The scene, with its server as the results service too.
@@ -37,6 +39,15 @@ fn ask(scene: &Scene, arguments: &[&str]) -> Finished {
 fn unsent(scene: &Scene) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(scene.workshop.path(".runner-core/results/unsent")).expect("a directory");
     entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+/// What Prometheus would read.
+fn metrics(scene: &Scene) -> String {
+    let mut stream = UnixStream::connect(scene.workshop.path(".runner-core/runner-core.sock")).expect("a runner answers");
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("written");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 #[test]
@@ -102,6 +113,10 @@ fn a_runner_that_is_killed_while_the_service_is_away_leaves_its_results_to_the_n
     let mut runner = scene.run();
     scene.until_all_ended();
     runner.wait_for("results wait for the results service: connection refused");
+    // It knows that the server has the end of each job: one that is killed before says it once more.
+    while !ask(&scene, &["jobs", "--config", "config.toml"]).exits(0).stdout().is_empty() {
+        std::thread::yield_now();
+    }
     assert_eq!((unsent(&scene).len(), results(&scene).len()), (4, 0));
     runner.signal(Signal::KILL);
     drop(runner.finish());
@@ -118,6 +133,20 @@ fn a_runner_that_is_killed_while_the_service_is_away_leaves_its_results_to_the_n
 }
 
 #[test]
+fn without_a_service_a_result_becomes_an_artifact_of_its_job_where_that_is_wanted() {
+    let scene = Scene::new(vec![jobs(1, &["echo hello", "exit 3"])]);
+    let text = scene.workshop.read("config.toml");
+    scene.workshop.file("config.toml", format!("{text}\n[runner_core.results]\nartifact = true\n"));
+    let runner = scene.run();
+    scene.until_all_ended();
+    let artifacts = scene.server.look(|world| world.jobs().values().next().expect("a job").artifacts.clone());
+    let [(query, body)] = &artifacts[..] else { panic!("{} artifacts", artifacts.len()) };
+    assert_eq!(query, "artifact_format=gzip&artifact_type=metrics_referee");
+    assert!(body.windows(2).any(|window| window == b"\x1f\x8b") && body.windows(19).any(|window| window == b"step-result.json.gz"));
+    scene.end(runner, |report| report);
+}
+
+#[test]
 fn without_a_service_results_are_kept_for_people_and_old_ones_go() {
     let scene = Scene::new(vec![jobs(3, &["echo hello"])]);
     let text = scene.workshop.read("config.toml");
@@ -125,6 +154,11 @@ fn without_a_service_results_are_kept_for_people_and_old_ones_go() {
     let runner = scene.run();
     scene.until_all_ended();
     let ids = scene.server.look(|world| world.jobs().keys().map(|key| key.id.to_string()).collect::<Vec<_>>());
+    let metrics = metrics(&scene);
+    for counted in ["gitlab_runner_jobs_total{", "endpoint=\"request_job\",status=\"201\"} "] {
+        let line = metrics.lines().find(|line| line.contains(counted)).unwrap_or_else(|| panic!("{counted}\n{metrics}"));
+        assert!(line.ends_with("} 3") && line.contains("runner_name=\"journey\""), "{line}");
+    }
     let found = ids.iter().filter(|id| ask(&scene, &["result", id, "--config", "config.toml"]).status.success()).count();
     assert_eq!(found, 2);
     ask(&scene, &["result", "4711", "--config", "config.toml"]).exits(1).says("no result of job 4711 is kept");

@@ -139,9 +139,7 @@ static RESULTS: Table = Table {
         key("address", Kind::Address, "the results service, `http://` or `https://`").unset("none: results stay here"),
         key("token", Kind::Secret, "sent to it as `authorization: Bearer`").unset("none"),
         key("tls_ca_file", Kind::Text, "its authority, beside those of the system").unset("none"),
-        key("artifact", Kind::Flag, "without a service, a result becomes an artifact of its job")
-            .default("false")
-            .not_yet("results are kept here, and given to a service"),
+        key("artifact", Kind::Flag, "without a service, a result becomes an artifact of its job").default("false"),
         key("keep_for", Kind::Duration, "for how long results are kept here").default("168h"),
         key("keep_count", Kind::Whole, "how many at most; 0 keeps none but those that the service has not taken").default("1000"),
         key("keep_bytes", Kind::Whole, "how many bytes at most, also of those that the service has not taken").default("1073741824"),

@@ -29,6 +29,7 @@ pub(super) enum Content {
     None,
     Json(Bytes),
     Text(Bytes),
+    Form { boundary: &'static str, body: Bytes },
 }
 
 impl Client {
@@ -80,6 +81,9 @@ impl Client {
             Content::None => request,
             Content::Json(bytes) => request.header(CONTENT_TYPE, "application/json").body(bytes.clone()),
             Content::Text(bytes) => request.header(CONTENT_TYPE, "text/plain").body(bytes.clone()),
+            Content::Form { boundary, body } => {
+                request.header(CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}")).body(body.clone())
+            }
         };
         let timeouts = self.inner.settings.timeouts;
         let work = async {

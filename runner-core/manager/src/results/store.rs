@@ -105,6 +105,13 @@ impl Store {
         self.shelf().unsent().cloned().collect()
     }
 
+    /// One that was kept under this name.
+    /// # Errors
+    /// As for [`Store::read`].
+    pub fn find(&self, name: &Named) -> io::Result<KeptResult> {
+        read(&file(&self.directory, &name.file))
+    }
+
     /// # Errors
     /// It is gone, or damaged.
     pub fn read(&self, key: &Key) -> io::Result<KeptResult> {

@@ -7,12 +7,13 @@ use crate::host_zone::host_zone;
 use crate::results::Results;
 use crate::seal::Seal;
 use crate::source::gitlab::{EntrySettings, GitLabSource, Place};
+use crate::telemetry::{RunnerLabels, Telemetry};
 use runner_config::settings::{Executor, Runner as Entry};
 use runner_control::event::Event;
 use runner_control::id::RunnerId;
 use runner_control::settings::Settings;
 use runner_fleeting::{ConnectorConfig, Hosted, InstanceGroup as _, Locate, Options, Secret, locate};
-use runner_gitlab::client::{TlsFiles, Unwatched};
+use runner_gitlab::client::TlsFiles;
 use runner_gitlab::trace::sending::SendingSettings;
 use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl, SystemId, Token};
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub struct Entries {
     system_id: SystemId,
     events: UnboundedSender<Event>,
     results: Arc<Results>,
+    telemetry: Telemetry,
     /// Those that were begun, and how large their groups can be: a reload begins only what is new.
     begun: std::sync::Mutex<BTreeMap<RunnerId, u32>>,
 }
@@ -37,7 +39,13 @@ pub struct Entries {
 impl Entries {
     /// # Errors
     /// The system has no id and none can be written.
-    pub fn new(configuration: &Configuration, state: PathBuf, events: UnboundedSender<Event>, results: Arc<Results>) -> Result<Self, Stop> {
+    pub fn new(
+        configuration: &Configuration,
+        state: PathBuf,
+        events: UnboundedSender<Event>,
+        results: Arc<Results>,
+        telemetry: Telemetry,
+    ) -> Result<Self, Stop> {
         Ok(Self {
             system_id: system_id::of_directory(&configuration.directory)?,
             config_directory: configuration.directory.clone(),
@@ -45,6 +53,7 @@ impl Entries {
             state,
             events,
             results,
+            telemetry,
             begun: std::sync::Mutex::default(),
         })
     }
@@ -106,7 +115,11 @@ impl Entries {
         if let Some(age) = config.global.connection_max_age {
             settings.timeouts.connection_age = age;
         }
-        Ok(Client::new(settings, Arc::new(Unwatched)))
+        Ok(Client::new(settings, self.telemetry.watch(self.labels(entry))))
+    }
+
+    fn labels(&self, entry: &Entry) -> RunnerLabels {
+        RunnerLabels::new(Token::new(entry.token.expose()).short(), &entry.shown_name(), self.system_id.as_str())
     }
 
     /// The plugin of the entry, taken up, and the most instances that its group can have.
@@ -149,6 +162,8 @@ impl Entries {
             sending,
             directory: self.state.join("jobs").join(file_name(id.as_str())),
             results: self.results.clone(),
+            telemetry: self.telemetry.clone(),
+            labels: self.labels(entry),
             system_id: self.system_id.as_str().to_owned(),
         })
     }

@@ -13,6 +13,7 @@ pub use place::Place;
 use crate::ports::{Job, JobKeeper, JobLog, JobSource, Pending, Standing, Taken};
 use crate::results::Results;
 use crate::source::slots::Slots;
+use crate::telemetry::{RunnerLabels, Telemetry};
 use kept::Kept;
 use live::{Live, LiveLog};
 use runner_control::event::{Acknowledgement, Event, Offer, PollAnswer, ReportAnswer};
@@ -48,6 +49,9 @@ pub struct EntrySettings {
     pub directory: PathBuf,
     /// Where their results are kept.
     pub results: Arc<Results>,
+    /// Where they are counted, and as whose.
+    pub telemetry: Telemetry,
+    pub labels: RunnerLabels,
     pub system_id: String,
 }
 
@@ -130,6 +134,7 @@ impl GitLabSource {
             return (offer(None), None);
         }
         let job = self.begin(received, access, None);
+        self.settings.telemetry.job_taken(&self.settings.labels);
         (offer(job.fault.clone()), Some(job))
     }
 }

@@ -10,6 +10,7 @@ use runner_control::event::{Event, ReportAnswer, ServerWord};
 use runner_control::id::JobId;
 use runner_control::report::Report;
 use runner_gitlab::answer::{Accepted, Beat};
+use runner_gitlab::client::Uploaded;
 use runner_gitlab::trace::deliver::{Delivery, Signal, Told};
 use runner_gitlab::trace::framed::Headers;
 use runner_gitlab::trace::sanitise::Prefixes;
@@ -29,6 +30,9 @@ use tokio::task::JoinHandle;
 
 /// A server that has heard nothing for so long gives a job to somebody else.
 const BEAT_LIMIT: Duration = Duration::from_secs(120);
+
+/// A result is kept here anyhow: the end of a job does not wait long for a server that does not take it.
+const TO_UPLOAD: Duration = Duration::from_secs(30);
 
 pub struct Live {
     id: JobId,
@@ -210,8 +214,35 @@ impl Live {
 
     /// Whether the result of the job can be had from here. The job ends as it ends, whatever becomes of its result.
     async fn keep_result(&self, report: &Report) -> bool {
+        let ended = self.ended_with(report);
+        if let Err(fault) = self.settings.results.keep(ended.clone()).await {
+            tracing::warn!(job = %self.id, "the result of the job is not kept: {fault}");
+            return false;
+        }
+        // The server takes artifacts of a job that has not ended, once.
+        let mark = self.directory.join("uploaded");
+        if self.settings.results.is_artifact() && !mark.exists() {
+            let uploaded = tokio::time::timeout(TO_UPLOAD, self.upload(&ended)).await;
+            let outcome = uploaded.unwrap_or_else(|_| Err(format!("it took more than {} s", TO_UPLOAD.as_secs())));
+            let outcome = outcome.and_then(|()| std::fs::write(&mark, []).map_err(|fault| fault.to_string()));
+            if let Err(why) = outcome {
+                tracing::warn!(job = %self.id, "the result of the job is no artifact of it: {why}");
+            }
+        }
+        true
+    }
+
+    async fn upload(&self, ended: &Ended) -> Result<(), String> {
+        let Some(artifact) = self.settings.results.artifact(ended).await.map_err(|fault| fault.to_string())? else { return Ok(()) };
+        match self.client.upload_artifact(&self.access, &artifact).await {
+            Uploaded::Done => Ok(()),
+            Uploaded::Refused { why } | Uploaded::Failed { why } => Err(why),
+        }
+    }
+
+    fn ended_with(&self, report: &Report) -> Ended {
         let place = &self.settings.place;
-        let ended = Ended {
+        Ended {
             job: self.id.clone(),
             server: self.access.server.to_string(),
             payload: self.payload.clone(),
@@ -229,9 +260,7 @@ impl Live {
             received: self.began,
             ended: locked(&self.ended).unwrap_or_else(now),
             tree: self.directory.join("result"),
-        };
-        let kept = self.settings.results.keep(ended).await;
-        kept.inspect_err(|fault| tracing::warn!(job = %self.id, "the result of the job is not kept: {fault}")).is_ok()
+        }
     }
 
     /// Says in the trace how the job ended, once, whoever was killed in between.
@@ -266,7 +295,11 @@ impl Live {
         // Overdue once is overdue for the controller, which asks again later: then whatever came meanwhile counts.
         let outcome = delivered.wait_for(|sent| *sent != Sent::OnItsWay).await.map(|sent| *sent);
         match outcome {
-            Ok(Sent::Done(Delivered::Reported)) => ReportAnswer::Delivered,
+            Ok(Sent::Done(Delivered::Reported)) => {
+                let took = now().since(self.began);
+                self.settings.telemetry.job_ended(&self.settings.labels, report.failure.map(words::reason), took);
+                ReportAnswer::Delivered
+            }
             Ok(Sent::Done(Delivered::Refused)) => ReportAnswer::Unwanted,
             Ok(Sent::Done(Delivered::GaveUp)) => ReportAnswer::Failed { reason: "the server did not take it for a day".to_owned() },
             Ok(Sent::Overdue | Sent::OnItsWay) | Err(_) => {
