@@ -23,6 +23,11 @@ fn every_command_of_the_guide_testing_a_step_prints_what_it_shows() {
 }
 
 #[test]
+fn every_command_of_the_guide_from_gitlabs_runner_prints_what_it_shows() {
+    execute("docs/guide/from-gitlab-runner.md");
+}
+
+#[test]
 fn the_steps_of_the_examples_pass_their_tests_and_every_mutant_is_noticed() {
     let workshop = copy_of_the_repository();
     let tested = workshop.step_runner(&["test", "examples", "--mutate", "--quiet"]).ends(0);
@@ -50,7 +55,13 @@ fn every_command_of_the_guide_containers_prints_what_it_shows() {
 /// Whoever adds a document with commands adds a test for it.
 #[test]
 fn no_document_has_commands_that_nobody_runs() {
-    let executed = ["README.md", "docs/guide/containers.md", "docs/guide/testing-a-step.md", "docs/guide/why-did-my-job-fail.md"];
+    let executed = [
+        "README.md",
+        "docs/guide/containers.md",
+        "docs/guide/from-gitlab-runner.md",
+        "docs/guide/testing-a-step.md",
+        "docs/guide/why-did-my-job-fail.md",
+    ];
     let forgotten: Vec<String> = repository::files_ending_in(&[".md"])
         .into_iter()
         .filter(|file| !document::commands(&file.text).is_empty() && !executed.contains(&file.path.as_str()))
@@ -160,7 +171,7 @@ fn printed_by_each(finished: &Finished) -> Vec<String> {
 /// Documents run in a copy, since their commands write files. Without a repository, a work tree has no commit, as in an archive of the sources.
 fn copy_of_the_repository() -> Workshop {
     let workshop = Workshop::new();
-    for file in repository::files_ending_in(&["README.md", ".yml", ".json", ".c", ".h", ".sh"]) {
+    for file in repository::files_ending_in(&["README.md", ".yml", ".json", ".toml", ".c", ".h", ".sh"]) {
         if file.path == "README.md" || file.path.starts_with("examples/") {
             workshop.file(&file.path, file.text);
         }
