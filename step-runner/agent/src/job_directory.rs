@@ -3,6 +3,8 @@
 //! A file `lock` in it is locked as long as the job lives; the lock, never a number of a process, says so.
 
 use crate::job_process::remains;
+#[cfg(target_os = "linux")]
+use crate::system::afterwards::{self, Life};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,6 +102,28 @@ pub fn sweep(parent: &Path, age: Duration) -> usize {
     let ours: Vec<_> = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)).collect();
     ours.iter().for_each(|entry| end_dead_job(&entry.path()));
     ours.iter().filter(|entry| is_abandoned(&entry.path(), age)).filter(|entry| take_away(&entry.path())).count()
+}
+
+/// Sees to it that nothing of the job goes on when this process, which runs it, is killed: a process that is forked here then does at once what
+/// [`sweep`] would. What is returned must live as long as the job. `None`: there is no process to be had, or none is needed, since with the first process of a container all others end.
+/// To be called by a process of one thread.
+#[cfg(target_os = "linux")]
+pub fn watch_over(job: &JobDirectory) -> Option<Life> {
+    if rustix::process::getpid().is_init() {
+        return None;
+    }
+    let directory = job.path().to_path_buf();
+    let watching = afterwards::do_afterwards(move || {
+        // The kernel closes what a process had open one by one: its lock may be the last. A job that came to its end has no directory or no lock.
+        for _ in 0..1000 {
+            if !is_alive(&directory) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        end_dead_job(&directory);
+    });
+    watching.ok()
 }
 
 /// A job whose process was killed: its own processes go on until somebody ends them.

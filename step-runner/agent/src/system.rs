@@ -7,6 +7,8 @@
 //! - `marked`: the same of a job whose process has died, by what its processes have in their environment. Nothing, where that is not shown.
 
 #[cfg(target_os = "linux")]
+pub mod afterwards;
+#[cfg(target_os = "linux")]
 pub mod cgroup;
 #[cfg(target_os = "linux")]
 pub mod confined;

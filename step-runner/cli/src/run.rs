@@ -243,6 +243,9 @@ impl Execution<'_> {
         };
         let result_files = self.settings.result_files.iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
         let directory = JobDirectory::create(&self.place.temporary).map_err(fault("make a private directory"))?;
+        // Without it what is left of a job that is killed is ended by the next run.
+        #[cfg(target_os = "linux")]
+        let _watched = job_directory::watch_over(&directory);
         let mut secrets = Secrets::default();
         let plan = self.plan(&directory, &mut secrets, teller)?;
         let job_settings = self.job_settings(&directory, &secrets, teller);

@@ -84,41 +84,87 @@ fn a_step_that_a_signal_ends_is_reported_with_it() {
     assert!(tree.contains("\"exitCode\":-1") && tree.contains("\"signal\":9"), "{tree}");
 }
 
-#[test]
-fn after_kill_9_show_prints_what_the_journal_holds() {
-    let workshop = Workshop::new();
-    let _also_when_this_fails = EndsWhatIsLeft(&workshop);
-    let two = "{}\n---\nrun:\n  - {name: first, script: echo one}\n  - {name: second, script: \"echo ready; sleep 1000\"}\n";
-    let mut run = workshop.run_definition(two, &[]).start();
-    run.wait_for("ready\n");
-    run.signal(Signal::KILL);
-    // The step outlives its runner here: nobody is left who could end it.
-    let killed = run.finish();
-    assert_eq!(killed.status.code(), None, "{killed}");
+/// Two steps, the second of which runs, beside something that the first has left in a session of its own.
+const TWO: &str = "{}\n---\nrun:\n  - {name: first, script: \"setsid sleep 1000 >/dev/null 2>&1 & echo $! >left.pid\"}\n  \
+                   - {name: second, script: \"echo $$ >step.pid; echo ready; sleep 1000\"}\n";
+
+/// One that has ended, and that nobody has reaped, does not run.
+fn runs(workshop: &Workshop, file: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", workshop.read(file).trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn shown(workshop: &Workshop) -> String {
     let directory = workshop.left_behind().into_iter().find(|name| name.starts_with("step-runner")).expect("the job's directory is left");
-    let shown = workshop.step_runner(&["show", &format!("tmp/{directory}")]).ends(0).stdout();
-    assert!(shown.contains("first") && shown.contains("second") && shown.contains("interrupted"), "{shown}");
+    workshop.step_runner(&["show", &format!("tmp/{directory}")]).ends(0).stdout()
 }
 
 #[test]
-fn the_next_run_ends_what_a_killed_one_left_running_and_show_still_says_where_it_was() {
+fn what_a_job_runs_ends_when_its_runner_is_killed_and_show_prints_what_the_journal_holds() {
     let workshop = Workshop::new();
     let _also_when_this_fails = EndsWhatIsLeft(&workshop);
-    let job = "{}\n---\nrun:\n  - {name: first, script: \"setsid sleep 1000 >/dev/null 2>&1 & echo $! >left.pid\"}\n  \
-               - {name: second, script: \"echo $$ >step.pid; echo ready; sleep 1000\"}\n";
-    let mut run = workshop.run_definition(job, &[]).start();
+    let mut run = workshop.run_definition(TWO, &[]).start();
     run.wait_for("ready\n");
+    assert!(runs(&workshop, "left.pid") && runs(&workshop, "step.pid"));
+    run.signal(Signal::KILL);
+    // Its output ends when nobody holds it any more: the step is gone then too.
+    let killed = run.finish();
+    assert_eq!(killed.status.code(), None, "{killed}");
+    until(|| !runs(&workshop, "left.pid") && !runs(&workshop, "step.pid"));
+    until(|| watchers(&workshop).is_empty());
+    let shown = shown(&workshop);
+    assert!(
+        shown.contains("first") && shown.contains("interrupted: `second` was running when the process that ran the job died"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn the_next_run_ends_what_a_killed_one_left_running_when_its_watcher_was_killed_too() {
+    let workshop = Workshop::new();
+    let _also_when_this_fails = EndsWhatIsLeft(&workshop);
+    let mut run = workshop.run_definition(TWO, &[]).start();
+    run.wait_for("ready\n");
+    let watchers = watchers(&workshop);
+    assert_eq!(watchers.len(), 1);
+    watchers.into_iter().for_each(|pid| rustix::process::kill_process(pid, Signal::KILL).expect("it runs"));
     run.signal(Signal::KILL);
     run.finish();
-    // One that has ended, and that nobody has reaped, does not run.
-    let stat = |file: &str| std::fs::read_to_string(format!("/proc/{}/stat", workshop.read(file).trim()));
-    let runs = |file: &str| stat(file).is_ok_and(|stat| !stat.contains(") Z "));
-    assert!(runs("left.pid") && runs("step.pid"), "nobody was there to end them");
+    assert!(runs(&workshop, "left.pid") && runs(&workshop, "step.pid"), "nobody was there to end them");
     workshop.run_definition("{}\n---\nexec: {command: [\"true\"]}\n", &[]).ends(0);
-    assert!(!runs("left.pid") && !runs("step.pid"));
-    let directory = workshop.left_behind().into_iter().find(|name| name.starts_with("step-runner")).expect("the job's directory is left");
-    let shown = workshop.step_runner(&["show", &format!("tmp/{directory}")]).ends(0).stdout();
+    assert!(!runs(&workshop, "left.pid") && !runs(&workshop, "step.pid"));
+    let shown = shown(&workshop);
     assert!(shown.contains("interrupted: `second` was running when the process that ran the job died"), "{shown}");
+}
+
+#[test]
+fn nobody_watches_over_a_job_that_is_over() {
+    let workshop = Workshop::new();
+    workshop.run_definition("{}\n---\nexec: {command: [\"false\"]}\n", &["--keep"]).ends(1);
+    until(|| watchers(&workshop).is_empty());
+    let kept = workshop.left_behind().into_iter().find(|name| name.starts_with("step-runner")).expect("it was kept");
+    assert!(!workshop.path(&format!("tmp/{kept}/lock")).exists());
+}
+
+/// Waits for what comes soon; a test that waits for ever is ended by its own limit.
+fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+/// The processes of our program in the workshop that lead a session and have left its directory.
+fn watchers(workshop: &Workshop) -> Vec<rustix::process::Pid> {
+    let temporary = format!("TMPDIR={}", workshop.path("tmp").display());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let is_watcher = |process: &std::fs::DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == temporary.as_bytes())
+            && std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == ci_tests::program::path("STEP_RUNNER"))
+            && std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == std::path::Path::new("/"))
+    };
+    let pid = |process: std::fs::DirEntry| rustix::process::Pid::from_raw(process.file_name().to_string_lossy().parse().ok()?);
+    processes.filter(is_watcher).filter_map(pid).collect()
 }
 
 /// Ends processes whose working directory is the workshop: those that a killed runner could not end.

@@ -11,6 +11,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType,
 };
+use rustix::process::Pid;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
@@ -83,12 +84,12 @@ pub fn fork_for_each(asks: UnixStream, not_forked: impl Fn(UnixStream, io::Error
         }
         let Some(link) = link.map(UnixStream::from) else { continue };
         match fork() {
-            Ok(Side::Child) => {
+            Ok(None) => {
                 children_are_reaped_by_the_system(false);
                 let _ = rustix::process::setsid();
                 return Ok(Some(link));
             }
-            Ok(Side::Parent) => {}
+            Ok(Some(_)) => {}
             Err(error) => not_forked(link, error),
         }
     }
@@ -103,18 +104,13 @@ pub fn fork_over(asks: &UnixStream) -> io::Result<UnixStream> {
     Ok(ours)
 }
 
-enum Side {
-    Parent,
-    Child,
-}
-
+/// The number of the child; in the child, `None`.
 #[expect(unsafe_code, reason = "rustix has no fork: it is sound only in a process of one thread")]
-fn fork() -> io::Result<Side> {
+pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: no other thread is there that could hold a lock or be in the middle of something.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Side::Child),
-        _ => Ok(Side::Parent),
+        child => Ok(Pid::from_raw(child)),
     }
 }
 
