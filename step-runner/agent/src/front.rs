@@ -22,6 +22,7 @@ mod service;
 mod serving;
 mod signals;
 mod socket;
+mod spares;
 
 pub use socket::SocketFault;
 

@@ -68,6 +68,17 @@ impl Drop for JobDirectory {
     }
 }
 
+/// A file to append to, private: a new one, or one that is there and empty.
+pub(crate) fn empty_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600), libc::O_NOFOLLOW);
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    if found.is_file() && found.len() == 0 { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
+}
+
 /// Removes a tree. A step may have made directories that even their owner cannot enter: these are opened first.
 pub(crate) fn remove(path: &Path) {
     if std::fs::remove_dir_all(path).is_err() {

@@ -4,7 +4,7 @@
 use crate::job_directory;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,18 +53,45 @@ impl ServedDirectory {
             lock.try_lock()?;
             Ok(lock)
         });
-        let directory = Self::of(parent, id);
-        let renamed = made.and_then(|lock| std::fs::rename(&aside.path, &directory.path).map(|()| lock));
-        match renamed {
-            Ok(lock) => Ok(Some((directory, lock))),
+        match made {
+            Ok(lock) => aside.becomes(parent, id, lock),
             Err(error) => {
                 job_directory::remove(&aside.path);
+                Err(error)
+            }
+        }
+    }
+
+    /// One that was aside, and whose lock we hold, gets the place of the job with this id. `None`: there is one already.
+    /// # Errors
+    /// It cannot be renamed. It is gone then.
+    pub fn becomes(self, parent: &Path, id: &str, lock: File) -> io::Result<Option<(Self, File)>> {
+        let directory = Self::of(parent, id);
+        match std::fs::rename(&self.path, &directory.path) {
+            Ok(()) => Ok(Some((directory, lock))),
+            Err(error) => {
+                job_directory::remove(&self.path);
                 match error.kind() {
                     io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => Ok(None),
                     _ => Err(error),
                 }
             }
         }
+    }
+
+    /// Makes it what it was when it was new, but that the files of a job are there, empty. `None`: it is not as most jobs leave it, so it is to be removed.
+    pub fn emptied(&self) -> Option<()> {
+        let inner = self.inner();
+        let has = |directory: &Path, names: &[&str]| -> Option<()> {
+            let found = std::fs::symlink_metadata(directory).ok()?;
+            let entries = std::fs::read_dir(directory).ok()?.collect::<io::Result<Vec<_>>>().ok()?;
+            let are_known = entries.iter().all(|entry| names.iter().any(|name| entry.file_name() == *name));
+            let is_private = found.is_dir() && found.mode() & 0o7777 == 0o700;
+            (is_private && are_known && entries.len() == names.len()).then_some(())
+        };
+        has(&self.path, &["logs", ".job"])?;
+        has(&inner, &["request", "journal", "output", job_directory::LOCK])?;
+        [self.log(), self.request(), inner.join(crate::job_process::journal::FILE), self.output()].iter().try_for_each(|file| emptied(file))
     }
 
     pub fn path(&self) -> &Path {
@@ -145,6 +172,14 @@ impl ServedDirectory {
         }
         std::fs::remove_dir(self.inner()).and_then(|()| std::fs::remove_dir(&self.path)).is_ok()
     }
+}
+
+/// `None`: a step has put something else in the place of this file.
+fn emptied(file: &Path) -> Option<()> {
+    let file = File::options().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file).ok()?;
+    let found = file.metadata().ok().filter(|found| found.is_file() && found.nlink() == 1)?;
+    // What was kept ahead of its end goes too.
+    if found.len() > 0 || found.blocks() > 0 { file.set_len(0).ok() } else { Some(()) }
 }
 
 /// A name that nobody else takes.

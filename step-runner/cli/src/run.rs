@@ -269,7 +269,6 @@ impl Execution<'_> {
         let fault = |error: std::io::Error| Stop::new(Exit::Fault, format!("could not make a private directory: {}", words(&error)));
         let (files, variables) = (directory.path().join("files"), directory.path().join("variables"));
         let job = &self.prepared.job;
-        std::fs::create_dir(&files).map_err(fault)?;
         if job.request.variables.iter().any(|variable| variable.file) {
             std::fs::create_dir(&variables).map_err(fault)?;
         }

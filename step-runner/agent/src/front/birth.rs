@@ -2,6 +2,7 @@
 
 use super::Settings;
 use super::registry::{Alive, Job, Phase, Registry};
+use super::spares::Spares;
 use super::{link, refusal};
 use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
 use crate::job_process::Ask;
@@ -38,6 +39,7 @@ pub struct Nursery {
     pub environment: Vec<(String, PathBuf)>,
     /// `None`: it has not been started, or has died.
     zygote: Mutex<Option<Zygote>>,
+    pub spares: Spares,
 }
 
 /// A process of this program that waits, and from which each job process is forked: a fork costs a fifth of a start.
@@ -78,6 +80,7 @@ impl Nursery {
             keep_finished: settings.keep_finished,
             environment,
             zygote: Mutex::default(),
+            spares: Spares::default(),
         }
     }
 
@@ -91,9 +94,10 @@ impl Nursery {
         *self.zygote() = started.ok();
     }
 
-    /// No process without a job is left behind.
+    /// No process and no directory without a job is left behind.
     pub fn dismiss(&self) {
         *self.zygote() = None;
+        self.spares.remove();
     }
 
     fn zygote(&self) -> MutexGuard<'_, Option<Zygote>> {
@@ -198,7 +202,7 @@ fn machine(what: &str, error: &io::Error) -> Refused {
 /// The directory and its lock. One that was never accepted makes room.
 fn make_directory(nursery: &Nursery, id: &str) -> io::Result<(ServedDirectory, File)> {
     for _ in 0..2 {
-        if let Some(made) = ServedDirectory::create(&nursery.directory, id)? {
+        if let Some(made) = nursery.spares.directory(&nursery.directory, id)? {
             return Ok(made);
         }
         let mut there = ServedDirectory::of(&nursery.directory, id);

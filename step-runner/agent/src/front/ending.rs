@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
+use step_model::result::FailureKind;
 
 /// How long the process of a job that is closed may take to kill what runs. The original waits as long.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -68,7 +69,7 @@ pub fn ended(id: &str, directory: &ServedDirectory, reading: &Reading) -> (Summa
 
 /// Collects the job when it was finished long enough.
 pub fn keep(nursery: &Arc<Nursery>, registry: &Arc<Registry>, job: Arc<Job>) {
-    let (registry, patience) = (Arc::clone(registry), nursery.keep_finished);
+    let (nursery, registry, patience) = (Arc::clone(nursery), Arc::clone(registry), nursery.keep_finished);
     let Phase::Ended(summary) = job.phase() else { return };
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let since =
@@ -77,13 +78,13 @@ pub fn keep(nursery: &Arc<Nursery>, registry: &Arc<Registry>, job: Arc<Job>) {
     tokio::spawn(async move {
         tokio::time::sleep(patience.saturating_sub(since)).await;
         if let Some(job) = job.upgrade() {
-            close(&registry, job).await;
+            close(&nursery, &registry, job).await;
         }
     });
 }
 
 /// Ends the job and forgets it: its id is unknown at once, and nothing of it runs when this returns.
-pub async fn close(registry: &Registry, job: Arc<Job>) {
+pub async fn close(nursery: &Nursery, registry: &Registry, job: Arc<Job>) {
     if !registry.forget(&job) {
         return;
     }
@@ -100,12 +101,19 @@ pub async fn close(registry: &Registry, job: Arc<Job>) {
     }
     let directory = job.directory().clone();
     if is_aside.is_ok() {
-        // Another thread costs more than to remove a few small files.
+        // Another thread costs more than to empty or to remove a few small files.
         let is_small = job.news.borrow().log.bytes <= SMALL_LOG;
-        if !(is_small && directory.remove_usual()) {
+        // Whoever reads something of the job holds it.
+        let is_free = Arc::strong_count(&job) == 1 && has_come_to_its_end(&job.phase());
+        if !(is_small && (is_free && nursery.spares.keep(&directory) || directory.remove_usual())) {
             let _ = tokio::task::spawn_blocking(move || directory.remove()).await;
         }
     }
+}
+
+/// Its process has seen to it that nothing of the job runs any more.
+fn has_come_to_its_end(phase: &Phase) -> bool {
+    matches!(phase, Phase::Ended(summary) if summary.failure != FailureKind::Interrupted as u8)
 }
 
 /// A job process that does not answer.

@@ -66,8 +66,8 @@ impl StepRunner for Service {
     async fn close(&self, request: Request<wire::CloseRequest>) -> Result<Response<wire::CloseResponse>, Status> {
         if let Some(job) = self.registry.find(&request.get_ref().id) {
             // Also when the caller does not wait for it.
-            let registry = Arc::clone(&self.registry);
-            let _ = tokio::spawn(async move { ending::close(&registry, job).await }).await;
+            let (nursery, registry) = (Arc::clone(&self.nursery), Arc::clone(&self.registry));
+            let _ = tokio::spawn(async move { ending::close(&nursery, &registry, job).await }).await;
         }
         Ok(Response::new(wire::CloseResponse {}))
     }

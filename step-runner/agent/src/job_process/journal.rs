@@ -61,15 +61,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal in `directory`.
+    /// Begins a journal in `directory`, where an empty file may be.
     /// # Errors
     /// It cannot be written, or there is one already.
     pub fn create(directory: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        options.append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(directory.join(FILE))?;
+        let mut file = job_directory::empty_file(&directory.join(FILE))?;
         file.write_all(&FORMAT.to_le_bytes())?;
         Ok(Self::at_the_end_of(file, 4, Reserve::default()))
     }

@@ -16,6 +16,7 @@ use super::spool::{Extent, Framing, Spool, SpoolSettings};
 use super::watched::Watched;
 use super::{Ask, Audience as _, Ended, Settings, Streams};
 use crate::frame::{Birth, Frames, FromJob, Refused, ToJob};
+use crate::job_directory;
 use crate::served_directory::ServedDirectory;
 use crate::summary::Summary;
 use crate::system::detached;
@@ -147,7 +148,9 @@ fn accept(arrival: &Arrival, directory: &ServedDirectory, builtins: &Builtins) -
         std::fs::write(directory.owner_record(), &message.owner_record).map_err(|error| machine("keep the owner record", &error))?;
     }
     let kept = kept_request::kept(message).request.encode_to_vec();
-    std::fs::write(directory.request(), kept).map_err(|error| machine("keep the request", &error))?;
+    // Not cut off first: ext4 writes such a file to the disk when it is closed.
+    let written = job_directory::empty_file(&directory.request()).and_then(|mut file| file.write_all(&kept));
+    written.map_err(|error| machine("keep the request", &error))?;
     let framing = if arrival.birth.stamped { Framing::Stamped } else { Framing::Raw };
     let mut settings = SpoolSettings { framing, ..SpoolSettings::default() };
     settings.limit = arrival.birth.log_limit.unwrap_or(settings.limit);

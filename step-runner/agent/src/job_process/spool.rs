@@ -16,6 +16,7 @@ pub use framing::Framing;
 pub use marker::{Marker, mark};
 
 use super::{Audience, Stream};
+use crate::job_directory;
 use crate::job_process::reserve::Reserve;
 use crate::system_error;
 use file::{Append, LogFile};
@@ -76,11 +77,7 @@ impl Spool {
     /// # Errors
     /// There is a log already, or none can be made.
     pub fn create(directory: &Path, inner: &Path, settings: SpoolSettings) -> io::Result<Self> {
-        let mut options = File::options();
-        options.append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(directory.join(FILE))?;
+        let file = job_directory::empty_file(&directory.join(FILE))?;
         let reserve = Reserve::of(&file, inner, "logs.reserve");
         Ok(Self::over(file, settings, reserve))
     }
