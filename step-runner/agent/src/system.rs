@@ -15,7 +15,7 @@ pub mod confined;
 #[cfg(unix)]
 pub mod detached;
 #[cfg(target_os = "linux")]
-mod footprint;
+pub mod footprint;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(all(unix, not(target_os = "linux")))]

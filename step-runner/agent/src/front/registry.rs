@@ -164,6 +164,12 @@ impl Registry {
         let _ = alive.wait_for(|alive| *alive == 0).await;
     }
 
+    /// Waits until a job runs.
+    pub async fn until_busy(&self) {
+        let mut alive = self.alive.subscribe();
+        let _ = alive.wait_for(|alive| *alive > 0).await;
+    }
+
     pub fn ask_all(&self, ask: Ask) {
         for job in self.all() {
             let _ = job.asks.send(ask);

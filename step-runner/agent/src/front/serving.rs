@@ -34,6 +34,9 @@ const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 /// A connection whose other end is gone is noticed after these.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+/// After this long without a job a front is idle.
+#[cfg(target_os = "linux")]
+const IDLE: Duration = Duration::from_millis(250);
 /// How long callers may take to ask and leave when the last job has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long jobs may take to end that were killed.
@@ -67,6 +70,8 @@ impl Serving<'_> {
         let is_leaving = Arc::new(AtomicBool::new(false));
         let service =
             Service { registry: Arc::clone(&self.registry), nursery: Arc::clone(&self.nursery), is_leaving: Arc::clone(&is_leaving) };
+        #[cfg(target_os = "linux")]
+        tokio::spawn(rest(Arc::clone(&self.registry)));
         let callers = self.callers.clone();
         let mut serving = std::pin::pin!(router(service).await.serve_with_incoming(incoming));
         let leave = tokio::select! {
@@ -173,6 +178,19 @@ async fn router(service: Service) -> tonic::transport::server::Router<Layers> {
         // Descriptors that do not fit together are found by the first test that starts a front; serving goes on without.
         .add_optional_service(reflection().build_v1().ok())
         .add_optional_service(reflection().build_v1alpha().ok())
+}
+
+/// A front that has no job takes as little memory as it can.
+#[cfg(target_os = "linux")]
+async fn rest(registry: Arc<Registry>) {
+    loop {
+        registry.until_idle().await;
+        // Between two jobs of a busy front it is not worth it.
+        if tokio::time::timeout(IDLE, registry.until_busy()).await.is_err() {
+            crate::system::footprint::let_go();
+            registry.until_busy().await;
+        }
+    }
 }
 
 /// The first process of a system has to take leave of every orphan.

@@ -74,7 +74,7 @@ pub fn fork_for_each(asks: UnixStream, not_forked: impl Fn(UnixStream, io::Error
     #[cfg(target_os = "linux")]
     {
         super::footprint::share_one_heap();
-        super::footprint::let_go_of_code();
+        super::footprint::let_go();
     }
     loop {
         let mut byte = [0];
