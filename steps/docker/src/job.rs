@@ -1,6 +1,7 @@
 //! The step: has the image, makes the container, hands the steps over, and leaves nothing.
 
 use crate::address::Address;
+use crate::agent_digest;
 use crate::credentials::Given;
 use crate::ending::{self, Circumstances};
 use crate::engine::{Engine, Sent, WorkspaceFault};
@@ -14,7 +15,6 @@ use crate::settings::Settings;
 use crate::specification::{self, ImageFacts, JOBS_DIRECTORY, Specification, Surroundings};
 use crate::sweep;
 use crate::trouble::Trouble;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -161,12 +161,14 @@ async fn decide(prepared: &Prepared) -> Result<(ImageFacts, Specification), Fail
 
 async fn agent_volume(engine: &Engine, agent: &Path, image: &ImageFacts, unique: &str) -> Result<String, Failure> {
     let failed = |trouble: Trouble| trouble.while_doing("put the agent where containers find it", engine.address());
-    let bytes = std::fs::read(agent).map_err(|error| Failure::step(format!("could not read the agent `{}`: {error}", agent.display())))?;
-    let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    match engine.agent_volume(&digest).await.map_err(failed)? {
-        Some(volume) => Ok(volume),
-        None => engine.fill_agent_volume(&digest, bytes, &image.id, &unique[..12]).await.map_err(failed),
+    let unreadable = |error| Failure::step(format!("could not read the agent `{}`: {error}", agent.display()));
+    let cache = agent_digest::cache(|name| std::env::var(name).ok());
+    let mut known = agent_digest::of(agent, cache.as_deref()).map_err(unreadable)?;
+    if let Some(volume) = engine.agent_volume(&known.digest).await.map_err(failed)? {
+        return Ok(volume);
     }
+    let bytes = known.read().map_err(unreadable)?;
+    engine.fill_agent_volume(&known.digest, bytes, &image.id, &unique[..12]).await.map_err(failed)
 }
 
 /// What only the engine knows of an end: that memory ran out, that the entrypoint never started the agent.

@@ -4,6 +4,7 @@
 //! from values; [`engine`] asks the engine and decides nothing. The crate `step-service` builds on the same parts.
 
 pub mod address;
+pub mod agent_digest;
 pub mod credentials;
 pub mod ending;
 pub mod engine;
