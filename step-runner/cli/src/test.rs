@@ -27,6 +27,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use step_console::complaint;
 use step_console::exit::{Exit, Stop};
 use step_console::given::words;
 use step_testing::workers::{Grounds, Settings, run as run_cases};
@@ -39,14 +40,23 @@ pub fn run(arguments: &TestArguments) -> anyhow::Result<Exit> {
     let settings = settings(arguments)?;
     let interrupt = Interrupt::watch(settings.cancelled.clone())?;
     let here = std::env::current_dir().map_err(|error| Stop::bad_input(format!("could not find the current directory: {error}")))?;
+    // What changes while the first round runs counts too.
+    let watched = arguments.watch.then(|| watch::Watch::of(&arguments.paths(), &arguments.reports()));
     let mut exit = once(arguments, &settings, &here)?;
-    if arguments.watch {
-        let mut watch = watch::Watch::of(&arguments.paths());
-        while watch.wait_for_change(&settings.cancelled) {
-            exit = once(arguments, &settings, &here)?;
+    if let Some(mut watched) = watched {
+        while watched.wait_for_change(&settings.cancelled) {
+            exit = round(arguments, &settings, &here);
         }
     }
     Ok(interrupt.first().map_or(exit, Signal::exit))
+}
+
+/// A round of `--watch`: files that are in the middle of being changed are no reason to end.
+fn round(arguments: &TestArguments, settings: &Settings, here: &Path) -> Exit {
+    once(arguments, settings, here).unwrap_or_else(|error| {
+        let _ = write!(anstream::stderr(), "{}", complaint::shown(&error));
+        Exit::BadInput
+    })
 }
 
 fn settings(arguments: &TestArguments) -> Result<Settings, Stop> {

@@ -1,6 +1,7 @@
 //! Steps are begun, tested and documented: `new`, `test`, `doc`.
 
 use ci_tests::workshop::{Ends, Workshop};
+use rustix::process::Signal;
 
 const SEQUENCE: &str = "spec: {inputs: {tag: {type: string, default: app}}, outputs: {id: {type: string}}}\n---\nrun:\n  - {name: build, func: registry.example/build:1, inputs: {tag: \"${{ inputs.tag }}\"}}\n  - name: push\n    env: {TAG: \"${{ inputs.tag }}\"}\n    script: |\n      docker push \"$TAG\"\n      docker tag 'a b'\noutputs: {id: \"${{ steps.build.outputs.id }}\"}\n";
 
@@ -96,6 +97,68 @@ fn a_case_that_does_not_end_is_ended_and_no_process_is_left() {
     let mark = workshop.dir().to_string_lossy().into_owned();
     assert!(!processes_with(&mark), "a process is left");
     assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+}
+
+#[test]
+fn ctrl_c_ends_the_cases_their_processes_and_the_command() {
+    let workshop = Workshop::new();
+    let begun = workshop.path("begun").display().to_string();
+    workshop.file("c/func.yml", format!("{{}}\n---\nexec: {{command: [sh, -c, \"setsid sleep 4711 & touch {begun}; sleep 4711\"]}}\n"));
+    workshop.file("c/step_test.yml", "cases:\n  - {name: it never ends, timeout: 10m}\n");
+    let run = workshop.step_runner(&["test", "c"]).start();
+    while !workshop.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    run.signal_group(Signal::INT);
+    run.finish().exits(130);
+    assert!(!processes_with(&workshop.dir().to_string_lossy()), "a process is left");
+    assert!(workshop.left_behind().is_empty(), "{:?}", workshop.left_behind());
+}
+
+#[test]
+fn watched_tests_run_again_when_a_file_changes_and_a_file_that_is_wrong_meanwhile_is_told() {
+    let workshop = Workshop::new();
+    workshop.file("g/func.yml", "{}\n---\nexec: {command: [echo, one]}\n");
+    let cases = |log: &str| format!("cases:\n  - {{name: it tells, expect: {{log: {{contains: [{log}]}}}}}}\n");
+    workshop.file("g/step_test.yml", cases("two"));
+    // The report lies beside what is watched: it is no reason for another round.
+    let mut run = workshop.step_runner(&["test", "g", "--watch", "--junit", "g/junit.xml"]).start();
+    run.wait_for("1 failed");
+    std::fs::remove_file(workshop.path("g/step_test.yml")).expect("it is there");
+    run.wait_for("there is no `step_test.yml` below `g`");
+    workshop.file("g/step_test.yml", cases("one"));
+    run.wait_for("1 passed");
+    run.signal_group(Signal::INT);
+    let ended = run.finish().exits(130);
+    let rounds = ended.stdout().matches("1 case").count();
+    assert!(rounds == 2, "{rounds} rounds\n{ended}");
+}
+
+#[test]
+fn what_was_not_typed_is_asked_for_on_a_terminal_and_an_empty_answer_takes_what_is_offered() {
+    let workshop = Workshop::new();
+    let asked = |line: &str, answers: &str| {
+        workshop
+            .shell(&format!("script --quiet --return --command '{line}' /dev/null"))
+            .env("TERM", "dumb")
+            .input(answers.replace('|', "\n"))
+            .finish()
+    };
+    let begun = asked("step-runner new", "hello|what|s|").exits(0).stdout();
+    assert!(
+        begun.contains("Name of the step (a directory) [greet]: ") && begun.contains("made hello: definition, test and README"),
+        "{begun}"
+    );
+    assert_eq!(begun.matches("What does it do?").count(), 2, "an answer that is none is asked for again\n{begun}");
+    assert!(workshop.read("hello/func.yml").contains("script"));
+    asked("step-runner new", "||").exits(0);
+    assert!(workshop.read("greet/func.yml").contains("exec"));
+    let named = asked("step-runner new third", "run|").exits(0).stdout();
+    assert!(!named.contains("Name of the step") && workshop.read("third/func.yml").contains("run:"), "{named}");
+    let whole = asked("step-runner new fourth --exec", "").exits(0).stdout();
+    assert!(!whole.contains("What does it do?"), "{whole}");
+    workshop.step_runner(&["new"]).ends(2).says("a step has a name").says("step-runner new greet --exec");
+    workshop.step_runner(&["test", "hello", "greet", "third", "fourth"]).ends(0);
 }
 
 /// Whether the environment of a process that runs `sleep 4711` names a path.

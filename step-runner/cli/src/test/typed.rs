@@ -76,6 +76,11 @@ impl TestArguments {
         self.coverage || self.coverage_json.is_some() || self.coverage_page.is_some() || self.coverage_at_least.is_some()
     }
 
+    /// Files that each round writes.
+    pub fn reports(&self) -> Vec<PathBuf> {
+        [&self.junit, &self.coverage_json, &self.coverage_page].into_iter().flatten().cloned().collect()
+    }
+
     /// What to look through.
     pub fn paths(&self) -> Vec<PathBuf> {
         if self.path.is_empty() { vec![PathBuf::from(".")] } else { self.path.clone() }
