@@ -27,18 +27,19 @@ fn main() {
         return;
     }
     let gigabytes = std::env::var("LOG_BENCH_GIGABYTES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_u64);
-    let measured: [(&'static str, fn(u64) -> Peaks); 4] = [
-        ("run, a long log: peak memory", through_run),
-        ("serve, a long log to a follower: peak memory, raw", |megabytes| through_agent(megabytes, "raw", Follower::Reads)),
-        ("serve, a long log to a follower: peak memory, stamped", |megabytes| through_agent(megabytes, "stamped", Follower::Reads)),
-        ("serve, a long log to a follower that stops reading", |megabytes| through_agent(megabytes, "raw", Follower::Stops)),
-    ];
-    for (name, peaks_of) in measured {
-        let (short, long) = (peaks_of(64), peaks_of(gigabytes * 1000));
-        let met = long.job <= short.job + MORE && long.front <= short.front + MORE;
-        let value = format!("{} ({gigabytes} GB, {:.0} s)", long.shown(), long.took.as_secs_f64());
-        Figure { name, value, floor: format!("{} (64 MB)", short.shown()), ratio: None, goal: "flat: at most 2 MB more", met }.print();
+    tell("run, a long log: peak memory", gigabytes, through_run);
+    for framing in ["raw", "stamped"] {
+        let name = if framing == "raw" { "serve, a long log to a follower: raw" } else { "serve, a long log to a follower: stamped" };
+        tell(name, gigabytes, |megabytes| through_agent(megabytes, framing, Follower::Reads));
     }
+    tell("serve, a long log to a follower that stops reading", gigabytes, |megabytes| through_agent(megabytes, "raw", Follower::Stops));
+}
+
+fn tell(name: &'static str, gigabytes: u64, peaks_of: impl Fn(u64) -> Peaks) {
+    let (short, long) = (peaks_of(64), peaks_of(gigabytes * 1000));
+    let met = long.job <= short.job + MORE && long.front <= short.front + MORE;
+    let value = format!("{} ({gigabytes} GB, {:.0} s)", long.shown(), long.took.as_secs_f64());
+    Figure { name, value, floor: format!("{} (64 MB)", short.shown()), ratio: None, goal: "flat: at most 2 MB more", met }.print();
 }
 
 /// In kB.

@@ -69,6 +69,8 @@ struct Performance<'a> {
     masker: StreamMasker,
     log: Vec<u8>,
     recorded: usize,
+    /// The run knows that somebody wants to end.
+    is_cancelled: bool,
 }
 
 /// Runs a case to its end.
@@ -91,6 +93,7 @@ pub fn perform(stage: &Stage<'_>, plan: Plan) -> Outcome {
         secrets,
         log: Vec::new(),
         recorded: 0,
+        is_cancelled: false,
     };
     performance.programs = stage.case.stubs.iter().map(|stub| Program::new(stub, performance.replies(&stub.answers))).collect();
     if !stage.case.files.is_empty() || stage.case.variables.iter().any(|given| given.value.file) {
@@ -124,7 +127,8 @@ impl Performance<'_> {
     }
 
     fn wait(&mut self, until: Option<Instant>) -> Event {
-        if self.stage.cancelled.load(Ordering::Relaxed) {
+        // Once: what was killed has to be waited for.
+        if self.stage.cancelled.load(Ordering::Relaxed) && !std::mem::replace(&mut self.is_cancelled, true) {
             return Event::CancelNow;
         }
         let soon = Instant::now() + CANCEL_LOOK;
