@@ -44,9 +44,11 @@ pub fn classify(cause: &Cause, stop: Option<StopReason>) -> Report {
     }
 }
 
-fn of_failure(kind: OutcomeKind, exit_code: Option<i64>, message: &str) -> Report {
-    let exit_code = exit_code.map_or(0, normalized);
+fn of_failure(kind: OutcomeKind, code: Option<i64>, message: &str) -> Report {
+    let exit_code = code.map_or(0, normalized);
     match kind {
+        // Without a code there was no process: why, nobody else says.
+        OutcomeKind::StepFailure if code.is_none() => Report::failed(FailureReason::ScriptFailure).because(message),
         OutcomeKind::StepFailure => Report { exit_code, ..Report::failed(FailureReason::ScriptFailure) },
         // The original's code for a payload that cannot run.
         OutcomeKind::BadInput => Report { exit_code: 3, ..Report::failed(FailureReason::RunnerSystemFailure) }.because(message),

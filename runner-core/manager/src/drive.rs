@@ -7,7 +7,7 @@ mod records;
 mod reports;
 
 use crate::ports::{Job, JobSource};
-use crate::seal::Seal;
+use crate::seal::{Seal, SealBroken};
 use crate::state::State;
 use agents::Agents;
 pub use agents::id_at_agent;
@@ -17,6 +17,7 @@ use runner_control::event::Event;
 use runner_control::id::{JobId, RunnerId};
 use runner_control::{Controller, Seed};
 use runner_fleeting::InstanceGroup;
+use runner_gitlab::Token;
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -32,6 +33,25 @@ pub struct Runner {
     pub group: Arc<dyn InstanceGroup>,
     /// Seals the records of its jobs.
     pub seal: Seal,
+    /// The tokens that it had before, with their seals: records from then open with them.
+    pub former: Mutex<Vec<(Token, Seal)>>,
+}
+
+impl Runner {
+    pub fn new(source: Arc<dyn JobSource>, group: Arc<dyn InstanceGroup>, seal: Seal) -> Self {
+        Self { source, group, seal, former: Mutex::default() }
+    }
+
+    /// # Errors
+    /// No token that this runner has or had seals like this.
+    fn open(&self, sealed: &[u8], belongs_to: &str) -> Result<Vec<u8>, SealBroken> {
+        let opened = self.seal.open(sealed, belongs_to);
+        if opened != Err(SealBroken::OtherKey) {
+            return opened;
+        }
+        let former = self.former.lock().unwrap_or_else(PoisonError::into_inner);
+        former.iter().find_map(|(_, seal)| seal.open(sealed, belongs_to).ok()).ok_or(SealBroken::OtherKey)
+    }
 }
 
 impl fmt::Debug for Runner {
@@ -82,7 +102,7 @@ impl World {
         self.runners.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// Runners that a new configuration brings.
+    /// Runners that a new configuration brings, or brings again.
     pub fn serve_also(&self, runners: BTreeMap<RunnerId, Runner>) {
         let mut known = self.runners.write().unwrap_or_else(PoisonError::into_inner);
         known.extend(runners.into_iter().map(|(id, runner)| (id, Arc::new(runner))));

@@ -72,8 +72,8 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     let results = Arc::new(results.map_err(|why| Stop::new(Exit::Fault, why))?);
     let telemetry = Telemetry::default();
     let entries = Entries::new(&configuration, directory.clone(), events.clone(), results.clone(), telemetry.clone())?;
-    let (runners, settings) = entries.begin(&configuration.settings).await;
-    let world = World::new(runners, state, events.clone());
+    let (change, settings) = entries.begin(&configuration.settings).await;
+    let world = World::new(change.new, state, events.clone());
 
     let clock = Clock::start();
     let records = world.recover(&kept);

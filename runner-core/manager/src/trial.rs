@@ -6,6 +6,7 @@
 
 mod ending;
 mod jobs;
+mod laptop;
 mod meant;
 mod result_files;
 mod screen;
@@ -71,6 +72,19 @@ pub struct TryArguments {
     /// Run on this machine although the job names an image.
     #[arg(long)]
     pub ignore_image: bool,
+    /// Fetch the commit of the job into `.step-runner/checkout` and run it there, in place of the current directory.
+    #[arg(long)]
+    pub checkout: bool,
+    /// Take this step in place of `builtin://checkout`, `builtin://cache` or `builtin://artifact`: `cache=./my-cache`.
+    #[arg(long, value_name = "NAME=REFERENCE")]
+    pub step: Vec<String>,
+    /// Restore and save the caches of jobs. [default DIR: .step-runner/cache]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    pub cache: Option<String>,
+    /// Take the artifacts of earlier jobs from a directory, and keep those of these jobs in `.step-runner/artifacts`, which
+    /// is also the default of DIR.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    pub artifacts: Option<String>,
     /// Say what the runner does, not only how jobs end.
     #[arg(short, long)]
     pub verbose: bool,
@@ -98,11 +112,11 @@ async fn trial(meant: Meant) -> Result<Exit, Stop> {
     let number_of_jobs = meant.jobs.len();
     let group = Arc::new(LocalGroup::new(meant.agent, directory.path().to_path_buf(), work_dir));
     let (events, happened) = unbounded_channel();
-    let source = Arc::new(TrialSource::new(runner.clone(), meant.jobs, events.clone()));
+    let source = Arc::new(TrialSource::new(runner.clone(), meant.jobs, meant.build_dir, events.clone()));
     // Nobody has to find these jobs again, but they take the same path as those of a server.
     let Opened { state, kept, generation } = State::open(&directory.path().join("state")).map_err(no_state)?;
     let seal = Seal::of_token(&format!("{:x}", drive::seed().0));
-    let entry = Runner { source: source.clone(), group: group.clone(), seal };
+    let entry = Runner::new(source.clone(), group.clone(), seal);
     let world = World::new([(runner.clone(), entry)].into(), state, events.clone());
 
     let clock = Clock::start();

@@ -281,3 +281,44 @@ fn runner_208_a_script_passes_variables_on() {
     assert!(scene.trace(1).contains("01O found behind\n"), "{}", scene.trace(1));
     scene.end(runner, |report| report);
 }
+
+#[test]
+fn whatever_a_server_answers_jobs_end_once_and_the_runner_goes_on() {
+    let faults = json!([
+        {"call": "request", "kind": "status", "status": 500}, {"call": "request", "kind": "html"}, {"call": "request", "kind": "wrong_types"},
+        {"call": "request", "kind": "status", "status": 409},
+        {"call": "request", "kind": "status", "status": 429, "headers": {"retry-after": "1"}}, {"call": "request", "kind": "status", "status": 429},
+        {"call": "request", "kind": "close"},
+        {"call": "accept", "kind": "status", "status": 502}, {"call": "accept", "skip": 2, "kind": "lost"},
+        {"call": "trace", "kind": "status", "status": 416}, {"call": "trace", "skip": 1, "kind": "html"}, {"call": "trace", "skip": 3, "kind": "lost"},
+        {"call": "trace", "skip": 5, "kind": "half"}, {"call": "trace", "skip": 7, "kind": "status", "status": 429},
+        {"call": "final", "kind": "status", "status": 500}, {"call": "final", "skip": 1, "kind": "lost"}, {"call": "final", "skip": 3, "kind": "half"},
+    ]);
+    let scene = Scene::with(Vec::new(), |scenario| scenario.faults = serde_json::from_value(faults).expect("faults"));
+    let more = |burst: Burst, more: Value| {
+        let more: BTreeMap<String, _> = serde_json::from_value(more).expect("values of TOML");
+        Burst { payload: burst.payload.clone().into_iter().chain(more).collect(), ..burst }
+    };
+    let plain = || job(&["echo hello"], json!({"variables": variables(&[])}));
+    let large = "x".repeat(10_000_000);
+    for burst in [
+        Burst { count: 3, ..plain() },
+        Burst { offers: 2, ..plain() },
+        job(&["echo ${#LARGE}"], json!({"variables": variables(&[("LARGE", &large)])})),
+        more(plain(), json!({"steps": []})),
+        more(plain(), json!({"features": {"trace_sections": true, "of_tomorrow": {"a": [1, 2]}}, "of_tomorrow": ["x"]})),
+        job(&["printf 'not UTF-8: \\377\\n'"], json!({"variables": variables(&[])})),
+    ] {
+        scene.server.plan(&burst);
+    }
+    let runner = scene.run();
+    scene.until_all_ended();
+    let all = ends(&scene);
+    assert!(all.iter().enumerate().all(|(at, end)| *end == ("success", 0) || at == 4), "{all:?}");
+    // No program of a system with Linux is given so large a variable: it is said, and hurts nobody else.
+    let trace = scene.trace(5);
+    assert!(all[4] == ("success", 0) || trace.contains("too long"), "{}", trace.chars().take(2000).collect::<String>());
+    let trace = scene.trace(8);
+    assert!(trace.contains("not UTF-8: \u{fffd}\n"), "{trace}");
+    scene.end(runner, |report| report.without_offsets());
+}

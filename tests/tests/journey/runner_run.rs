@@ -235,8 +235,34 @@ fn a_runner_that_detaches_leaves_its_jobs_and_the_next_one_ends_them() {
 }
 
 #[test]
+fn a_new_token_counts_from_then_on_and_jobs_of_the_old_one_are_found_after_a_kill() {
+    const SECOND: &str = "glrt-second-runner-token";
+    let script = ["for i in $(seq 1 40); do echo line $i; sleep 0.1; done", "echo done"];
+    let second = runner_mock_gitlab::scenario::Runner { token: SECOND.to_owned(), id: 2, cell: 1, paused: false };
+    let scene = Scene::with(vec![jobs(1, &script)], |scenario| scenario.runners.push(second));
+    let runner = scene.run();
+    scene.until(|world| world.jobs().values().all(|job| job.trace.windows(7).any(|window| window == b"line 5\n")));
+    let config = scene.workshop.read("config.toml").replace(TOKEN, SECOND);
+    scene.workshop.file("config.toml", config.replace("builds_dir = \"", "builds_dir = \"/tmp/../"));
+    runner.signal(Signal::HUP);
+    let keys = scene.server.plan(&Burst { runner: Some(SECOND.to_owned()), ..jobs(1, &["echo at $CI_BUILDS_DIR"]) });
+    scene.until(|world| world.jobs()[&keys[0]].ended.is_some());
+    assert!(scene.trace(keys[0].id).contains("01O at /tmp/../"), "{}", scene.trace(keys[0].id));
+    runner.signal(Signal::KILL);
+    drop(runner.finish());
+    scene.server.runner_died();
+    let runner = scene.run();
+    scene.until_all_ended();
+    check_lines_of(&scene, 1);
+    scene.end(runner, Report::without_offsets);
+}
+
+#[test]
 fn case_196_sigquit_takes_no_more_jobs_and_lets_those_that_run_finish() {
-    let scene = Scene::new(vec![jobs(2, &["echo begun", "sleep 1", "echo done"])]);
+    let scene = Scene::new(Vec::new());
+    let go = scene.workshop.path("go");
+    let wait = format!("until [ -e {} ]; do sleep 0.1; done", go.display());
+    scene.server.plan(&jobs(2, &["echo begun", &wait, "echo done"]));
     // While both run there is no place for a third one, so nobody asks for it.
     scene.configure(2);
     let runner = scene.run();
@@ -244,6 +270,7 @@ fn case_196_sigquit_takes_no_more_jobs_and_lets_those_that_run_finish() {
     scene.server.plan(&Burst { at: Seconds(0.0), ..jobs(1, &["echo never"]) });
     runner.signal(Signal::QUIT);
     runner.signal(Signal::QUIT);
+    scene.workshop.file("go", "");
     runner.finish().exits(0);
     let report = scene.server.report();
     assert_eq!((report.ended.get("success"), report.open.len()), (Some(&2), 0), "{report}");
@@ -251,11 +278,13 @@ fn case_196_sigquit_takes_no_more_jobs_and_lets_those_that_run_finish() {
 
 /// Every line once, in order.
 pub fn check_lines(scene: &Scene) {
-    for id in scene.ids() {
-        let trace = scene.trace(id);
-        let lines: Vec<&str> = trace.lines().filter_map(|line| line.get(32..)).filter(|line| line.starts_with("line ")).collect();
-        let expected: Vec<String> = (1..=40).map(|number| format!("line {number}")).collect();
-        assert_eq!(lines, expected, "{trace}");
-        assert!(trace.contains("Job succeeded"), "{trace}");
-    }
+    scene.ids().into_iter().for_each(|id| check_lines_of(scene, id));
+}
+
+fn check_lines_of(scene: &Scene, id: u64) {
+    let trace = scene.trace(id);
+    let lines: Vec<&str> = trace.lines().filter_map(|line| line.get(32..)).filter(|line| line.starts_with("line ")).collect();
+    let expected: Vec<String> = (1..=40).map(|number| format!("line {number}")).collect();
+    assert_eq!(lines, expected, "{trace}");
+    assert!(trace.contains("Job succeeded"), "{trace}");
 }

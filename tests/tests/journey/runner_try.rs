@@ -85,3 +85,28 @@ fn what_cannot_run_is_said_before_anything_is_started() {
     trying(&workshop, &[".gitlab-ci.yml", "build", "--instances", "0"]).ends(2).says("no job would ever run");
     assert_eq!(workshop.left_behind(), [""; 0]);
 }
+
+#[test]
+fn jobs_find_the_caches_and_artifacts_of_those_before_them() {
+    let workshop = Workshop::new();
+    workshop.file(
+        ".gitlab-ci.yml",
+        "build:\n  cache: {key: deps, paths: [deps]}\n  artifacts: {paths: [out]}\n  script: ['mkdir -p deps out', 'cat deps/kept || echo first', 'echo again >deps/kept', 'echo made >out/file']\n",
+    );
+    let dependencies = json!([{"id": 7, "token": "x", "name": "build", "artifacts_file": {"filename": "artifacts.zip", "size": 1}}]);
+    let payload = json!({
+        "id": 8, "token": "t", "job_info": {"name": "test", "stage": "test"}, "runner_info": {"timeout": 60}, "dependencies": dependencies,
+        "steps": [{"name": "script", "script": ["cat out/file"], "timeout": 60, "when": "on_success"}],
+    });
+    workshop.file("job.json", payload.to_string());
+    let run = |job: &[&str]| trying(&workshop, &[job, &["--cache", "--artifacts"]].concat()).ends(0);
+    let first = run(&[".gitlab-ci.yml", "build"]).prints("first\n");
+    assert!(!first.stderr().contains("not done"), "{first}");
+    std::fs::remove_dir_all(workshop.path("deps")).expect("the job made it");
+    std::fs::remove_dir_all(workshop.path("out")).expect("the job made it");
+    run(&[".gitlab-ci.yml", "build"]).prints("again\n");
+    std::fs::remove_dir_all(workshop.path("out")).expect("the job made it");
+    run(&["job.json"]).prints("made\n");
+    trying(&workshop, &[".gitlab-ci.yml", "build", "--checkout"]).ends(2).says("`--checkout` needs a commit");
+    trying(&workshop, &[".gitlab-ci.yml", "build", "--step", "docker=./x"]).ends(2).says("with one of the names `checkout`");
+}

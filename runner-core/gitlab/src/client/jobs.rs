@@ -14,6 +14,8 @@ pub struct Poll {
     pub polled: Polled,
     /// The server has too much to do: fewer requests at once.
     pub was_retried: bool,
+    /// The server gave another ticket than it was shown: it holds the next request until there is a job.
+    pub has_new_ticket: bool,
     /// Where the job, if there is one, is reported.
     pub server: ServerUrl,
 }
@@ -43,6 +45,7 @@ impl Client {
         let server = self.address(token).clone();
         let settings = &self.inner.settings;
         let last_update = self.ticket(&server, token);
+        let shown = last_update.clone();
         let body = JobRequest { info: &settings.info, token, system_id: &settings.system_id, last_update, session };
         let answered = self
             .call(&Call {
@@ -56,11 +59,11 @@ impl Client {
                 longest_answer: settings.limits.job,
             })
             .await;
-        if let Some(ticket) =
-            answered.as_ref().ok().and_then(|answer| answer.headers.last_update.as_deref()).filter(|ticket| !ticket.is_empty())
-        {
+        let ticket = answered.as_ref().ok().and_then(|answer| answer.headers.last_update.as_deref()).filter(|ticket| !ticket.is_empty());
+        if let Some(ticket) = ticket {
             self.keep_ticket(&server, token, ticket);
         }
+        let has_new_ticket = ticket.is_some() && ticket != shown.as_deref();
         let polled = answer::polled(&answered);
         let correlation = answered.as_ref().ok().and_then(|answer| answer.headers.request_id.as_deref()).unwrap_or_default();
         tell(&polled, token, correlation);
@@ -69,7 +72,7 @@ impl Client {
             Polled::Job(job) => crate::cell::of(&job.token).and_then(|cell| settings.cells.get(&cell)).unwrap_or(&server).clone(),
             _ => server,
         };
-        Poll { polled, was_retried, server }
+        Poll { polled, was_retried, has_new_ticket, server }
     }
 
     /// Says that an environment for a job is being made. `is_late`: more than two minutes have passed since the last one was answered.

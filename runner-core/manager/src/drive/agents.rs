@@ -61,7 +61,7 @@ impl World {
     /// A job that the agent holds. `None`: it is no runner's, but of somebody who uses the same agent.
     fn found(&self, instance: &InstanceId, status: &JobStatus) -> Option<Found> {
         let job = JobId::new(&instance.runner, status.id.parse().ok()?);
-        let opened = self.runner(&instance.runner)?.seal.open(&status.owner_record, &super::records::key(&job));
+        let opened = self.runner(&instance.runner)?.open(&status.owner_record, &super::records::key(&job));
         let opened = opened.inspect_err(|fault| tracing::warn!(%job, "the record beside the job cannot be read: {fault}")).ok();
         let record = opened.and_then(|opened| FoundJob::of_bytes(&opened).ok()).map(|found| {
             self.find_again(&found, &status.owner_record);

@@ -1,12 +1,20 @@
 //! Keeping records of jobs, and forgetting them.
 
-use super::World;
+use super::{Runner, World};
 use crate::kept::{FoundJob, KeptJob};
+use crate::seal::Seal;
 use crate::state::Kept;
 use runner_control::event::Event;
 use runner_control::id::{EffectId, JobId, RunnerId};
 use runner_control::record::Record;
-use std::sync::Arc;
+use runner_gitlab::Token;
+use std::sync::{Arc, PoisonError};
+
+/// What follows the runner in the key of its former tokens.
+const FORMER: &str = "#former";
+
+/// So many are kept: a token that is changed every day, and a job of a week.
+const MOST_FORMER: usize = 8;
 
 /// What a record is of, in the state.
 pub fn key(job: &JobId) -> String {
@@ -35,7 +43,11 @@ impl World {
     /// The records of the process before, so that the controller can go on with their jobs. One that cannot be read stays where it is.
     pub fn recover(&self, kept: &[Kept]) -> Vec<Record> {
         let mut records = Vec::new();
-        for Kept { key, sealed } in kept {
+        let (former, jobs): (Vec<&Kept>, Vec<&Kept>) = kept.iter().partition(|kept| kept.key.ends_with(FORMER));
+        for Kept { key, sealed } in former {
+            self.recover_tokens(key, sealed);
+        }
+        for Kept { key, sealed } in jobs {
             match self.read_kept(key, sealed) {
                 Ok(found) => {
                     self.find_again(&found, sealed);
@@ -47,10 +59,36 @@ impl World {
         records
     }
 
+    /// A runner as it is from now on: its jobs in flight go on with it. `was`: its token until now, if that was another one.
+    pub fn renew(&self, id: RunnerId, runner: Runner, was: Option<&Token>) {
+        let known = self.runner(&id);
+        let former =
+            known.map(|known| std::mem::take(&mut *known.former.lock().unwrap_or_else(PoisonError::into_inner))).unwrap_or_default();
+        let newest = was.map(|token| (token.clone(), Seal::of_token(token.expose())));
+        let former: Vec<(Token, Seal)> = newest.into_iter().chain(former).take(MOST_FORMER).collect();
+        if was.is_some() {
+            let key = format!("{id}{FORMER}");
+            let tokens: Vec<&str> = former.iter().map(|(token, _)| token.expose()).collect();
+            let text = serde_json::to_vec(&tokens).unwrap_or_default();
+            // Without it only jobs in flight at the next start would be lost, and only when the disk is broken too.
+            drop(self.state.put(key.clone(), runner.seal.seal(&text, &key)));
+        }
+        *runner.former.lock().unwrap_or_else(PoisonError::into_inner) = former;
+        self.serve_also([(id, runner)].into());
+    }
+
+    fn recover_tokens(&self, key: &str, sealed: &[u8]) {
+        let Some(runner) = key.strip_suffix(FORMER).and_then(|runner| self.runner(&RunnerId::new(runner))) else { return };
+        let Ok(text) = runner.seal.open(sealed, key) else { return };
+        let tokens: Vec<String> = serde_json::from_slice(&text).unwrap_or_default();
+        let former = tokens.iter().map(|token| (Token::new(token), Seal::of_token(token)));
+        *runner.former.lock().unwrap_or_else(PoisonError::into_inner) = former.collect();
+    }
+
     fn read_kept(&self, key: &str, sealed: &[u8]) -> Result<FoundJob, String> {
         let runner = key.rsplit_once('#').map(|(runner, _)| RunnerId::new(runner));
         let runner = runner.and_then(|runner| self.runner(&runner)).ok_or("the configuration has no such runner any more")?;
-        let opened = runner.seal.open(sealed, key).map_err(|broken| broken.to_string())?;
+        let opened = runner.open(sealed, key).map_err(|broken| broken.to_string())?;
         FoundJob::of_bytes(&opened).map_err(|fault| fault.to_string())
     }
 

@@ -18,7 +18,7 @@ use runner_gitlab::trace::sending::SendingSettings;
 use runner_gitlab::{Client, ClientSettings, RunnerInfo, ServerUrl, SystemId, Token};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use step_console::exit::Stop;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -32,8 +32,26 @@ pub struct Entries {
     events: UnboundedSender<Event>,
     results: Arc<Results>,
     telemetry: Telemetry,
-    /// Those that were begun, and how large their groups can be: a reload begins only what is new.
-    begun: std::sync::Mutex<BTreeMap<RunnerId, u32>>,
+    /// Those that were begun: a reload begins only what is new, and renews what has changed.
+    begun: Mutex<BTreeMap<RunnerId, Begun>>,
+}
+
+/// An entry that is served.
+#[derive(Debug, Clone)]
+struct Begun {
+    entry: Entry,
+    source: Arc<GitLabSource>,
+    group: Arc<Hosted>,
+    /// How large the group can be.
+    size: u32,
+}
+
+/// What a configuration changes.
+#[derive(Default)]
+pub struct Change {
+    pub new: BTreeMap<RunnerId, Runner>,
+    /// With the token that each had before, if it has another one now.
+    pub renewed: Vec<(RunnerId, Runner, Option<Token>)>,
 }
 
 impl Entries {
@@ -54,25 +72,28 @@ impl Entries {
             events,
             results,
             telemetry,
-            begun: std::sync::Mutex::default(),
+            begun: Mutex::default(),
         })
     }
 
-    /// The runners that are new, and what the controller decides by. An entry whose plugin does not start takes no jobs, and says why.
-    pub async fn begin(&self, config: &runner_config::Settings) -> (BTreeMap<RunnerId, Runner>, Settings) {
+    /// The runners that are new or others, and what the controller decides by. An entry whose plugin does not start takes no jobs, and says why.
+    pub async fn begin(&self, config: &runner_config::Settings) -> (Change, Settings) {
         let mut decided = settings::controller(config, &self.environment, &host_zone(&self.environment));
-        let mut runners = BTreeMap::new();
+        let mut change = Change::default();
         for entry in &config.runners {
             let id = settings::id(entry);
-            let is_begun = self.begun().contains_key(&id);
-            let started = if is_begun { Ok(None) } else { self.runner(entry, &id, config).await.map(Some) };
-            match started {
-                Ok(runner) => {
-                    let size = self.begun().get(&id).copied().unwrap_or(u32::MAX);
+            let begun = self.begun().get(&id).cloned();
+            let outcome = match begun {
+                Some(begun) if begun.entry == *entry => Ok(()),
+                Some(begun) => self.renewed(entry, &id, config, &begun).map(|(runner, was)| change.renewed.push((id.clone(), runner, was))),
+                None => self.runner(entry, &id, config).await.map(|runner| drop(change.new.insert(id.clone(), runner))),
+            };
+            match outcome {
+                Ok(()) => {
+                    let size = self.begun().get(&id).map_or(u32::MAX, |begun| begun.size);
                     if let Some(settings) = decided.runners.get_mut(&id) {
                         settings.environments.max_instances = settings.environments.max_instances.min(size);
                     }
-                    runners.extend(runner.map(|runner| (id, runner)));
                 }
                 Err(why) => {
                     tracing::error!(runner = entry.shown_name(), "the runner takes no jobs: {why}");
@@ -82,22 +103,44 @@ impl Entries {
                 }
             }
         }
-        (runners, decided)
+        (change, decided)
     }
 
-    fn begun(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunnerId, u32>> {
-        self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<RunnerId, Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its plugin stays as it is, and its jobs in flight keep what they began with.
+    fn renewed(
+        &self,
+        entry: &Entry,
+        id: &RunnerId,
+        config: &runner_config::Settings,
+        begun: &Begun,
+    ) -> Result<(Runner, Option<Token>), String> {
+        let token = Token::new(entry.token.expose());
+        let was = Some(begun.source.token().clone()).filter(|was| was.expose() != token.expose());
+        let client = self.client(entry, config)?;
+        let settings = self.entry_settings(entry, id, &token, &client)?;
+        let source = Arc::new(begun.source.renewed(client, token.clone(), settings));
+        let begun = Begun { entry: entry.clone(), source, group: begun.group.clone(), size: begun.size };
+        Ok((self.serve(id, begun, &token), was))
+    }
+
+    fn serve(&self, id: &RunnerId, begun: Begun, token: &Token) -> Runner {
+        let runner = Runner::new(begun.source.clone(), begun.group.clone(), Seal::of_token(token.expose()));
+        self.begun().insert(id.clone(), begun);
+        runner
     }
 
     async fn runner(&self, entry: &Entry, id: &RunnerId, config: &runner_config::Settings) -> Result<Runner, String> {
         let token = Token::new(entry.token.expose());
         let (group, size) = self.group(entry, token.short()).await?;
         let client = self.client(entry, config)?;
-        let seal = Seal::of_token(token.expose());
         let settings = self.entry_settings(entry, id, &token, &client)?;
         let source = GitLabSource::new(id.clone(), client, token.clone(), settings, self.events.clone());
-        self.begun().insert(id.clone(), size);
-        Ok(Runner { source: Arc::new(source), group: Arc::new(group), seal })
+        let begun = Begun { entry: entry.clone(), source: Arc::new(source), group: Arc::new(group), size };
+        Ok(self.serve(id, begun, &token))
     }
 
     fn client(&self, entry: &Entry, config: &runner_config::Settings) -> Result<Client, String> {
@@ -160,6 +203,7 @@ impl Entries {
             output_limit: if entry.output_limit == 0 { runner_gitlab::trace::limit::DEFAULT_LIMIT } else { entry.output_limit },
             timestamps: entry.has_feature("FF_TIMESTAMPS", &self.environment),
             sending,
+            asks_again: !entry.strict_check_interval,
             directory: self.state.join("jobs").join(file_name(id.as_str())),
             results: self.results.clone(),
             telemetry: self.telemetry.clone(),

@@ -3,6 +3,7 @@
 use super::configuration::Configuration;
 use super::entries::Entries;
 use crate::drive::World;
+use runner_config::reload::TakesEffect;
 use runner_control::event::Event;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -35,13 +36,33 @@ impl Reload {
         }
     }
 
+    /// What has changed, runner by runner; no secret is in it.
+    fn tell(&self, new: &runner_config::Settings) {
+        let reload = runner_config::reload::compare(&self.configuration.settings, new);
+        for changed in &reload.changed {
+            let Some(runner) = new.runners.get(changed.new).map(runner_config::settings::Runner::shown_name) else { continue };
+            for change in &changed.changes {
+                match change.effect {
+                    TakesEffect::WithNewPlugin => {
+                        tracing::warn!(runner, "{}: not before this program starts again: {change}", change.key);
+                    }
+                    TakesEffect::AtOnce | TakesEffect::WithTheNextJob => tracing::info!(runner, "{change}"),
+                }
+            }
+        }
+    }
+
     /// A file that cannot be used changes nothing, and is not read again before it changes.
     pub async fn now(&mut self, world: &World, events: &UnboundedSender<Event>) {
         match self.configuration.again() {
             Ok(configuration) => {
                 configuration.tell();
-                let (runners, settings) = self.entries.begin(&configuration.settings).await;
-                world.serve_also(runners);
+                self.tell(&configuration.settings);
+                let (change, settings) = self.entries.begin(&configuration.settings).await;
+                world.serve_also(change.new);
+                for (id, runner, was) in change.renewed {
+                    world.renew(id, runner, was.as_ref());
+                }
                 tracing::info!(runners = settings.runners.len(), concurrent = settings.concurrent, "the configuration was read again");
                 let _ = events.send(Event::Reloaded { settings: Box::new(settings) });
                 self.configuration = configuration;

@@ -45,6 +45,8 @@ pub struct EntrySettings {
     /// `FF_TIMESTAMPS`.
     pub timestamps: bool,
     pub sending: SendingSettings,
+    /// At once, when the server has nothing and says what it will hold the next request for. Not with `strict_check_interval`.
+    pub asks_again: bool,
     /// The directories of jobs are made here.
     pub directory: PathBuf,
     /// Where their results are kept.
@@ -77,6 +79,15 @@ struct Jobs {
 impl GitLabSource {
     pub fn new(runner: RunnerId, client: Client, token: Token, settings: EntrySettings, events: UnboundedSender<Event>) -> Self {
         Self { runner, client, token, settings, jobs: Arc::default(), events }
+    }
+
+    /// The same entry with other settings: jobs in flight go on with those that they began with.
+    pub fn renewed(&self, client: Client, token: Token, settings: EntrySettings) -> Self {
+        Self { client, token, settings, ..self.handle() }
+    }
+
+    pub fn token(&self) -> &Token {
+        &self.token
     }
 
     fn live(&self, job: &JobId) -> Option<Arc<Live>> {
@@ -144,7 +155,11 @@ impl JobSource for GitLabSource {
         let (client, token) = (self.client.clone(), self.token.clone());
         let source = self.handle();
         Box::pin(async move {
-            let poll = client.request_job(&token, None).await;
+            let mut poll = client.request_job(&token, None).await;
+            if poll.polled == Polled::NoJob && poll.has_new_ticket && source.settings.asks_again {
+                // A job that comes now is not to wait for `check_interval`; the server holds this one.
+                poll = client.request_job(&token, None).await;
+            }
             let access = poll.access();
             let (answer, job) = match (poll.polled, access) {
                 (Polled::Job(received), Some(access)) => source.taken(*received, access),

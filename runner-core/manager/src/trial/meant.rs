@@ -2,10 +2,12 @@
 
 use super::TryArguments;
 use super::jobs::{self, GivenJob};
+use super::laptop::Laptop;
 use super::result_files::ResultFiles;
 use crate::agent_program;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use step_console::exit::{Complaint, Exit, Stop};
 use step_console::given::words;
 use step_payload::Here;
@@ -13,6 +15,8 @@ use step_payload::Here;
 /// The command line as it is meant.
 pub struct Meant {
     pub jobs: Vec<GivenJob>,
+    /// Where they run. `None`: in the current directory.
+    pub build_dir: Option<Arc<str>>,
     pub agent: PathBuf,
     pub instances: u32,
     pub capacity: u32,
@@ -34,18 +38,40 @@ impl Meant {
         let directory =
             std::env::current_dir().map_err(|fault| Stop::bad_input(format!("could not find the current directory: {}", words(&fault))))?;
         let no_containers = no_containers(&environment);
+        let laptop = Laptop::of(arguments, &directory)?;
+        let containers = ["docker", "service"].into_iter().filter(|_| no_containers.is_none()).map(str::to_owned);
+        let build_dir = laptop.checkout.as_ref().map(|dir| dir.to_string_lossy().into_owned());
         let here = Here {
-            builtins: if no_containers.is_none() { vec!["docker".to_owned(), "service".to_owned()] } else { Vec::new() },
+            builtins: containers.chain(laptop.steps()).collect(),
+            references: laptop.references.clone(),
+            caches: laptop.caches(),
+            artifacts: laptop.artifacts_place(),
             no_containers: no_containers.unwrap_or_default(),
             ignore_image: arguments.ignore_image,
-            predefined: [("CI_PROJECT_DIR".to_owned(), directory.to_string_lossy().into_owned())].into(),
+            predefined: [("CI_PROJECT_DIR".to_owned(), build_dir.clone().unwrap_or_else(|| directory.to_string_lossy().into_owned()))]
+                .into(),
             given,
             ..Here::default()
         };
         let jobs = jobs::read(&arguments.jobs, &here, &environment)?;
         let results = arguments.result.as_deref().map(|path| ResultFiles::of(path, jobs.len())).transpose()?;
         let agent = agent_program::find(arguments.agent.as_deref())?;
-        Ok(Self { jobs, agent, instances: arguments.instances, capacity: arguments.capacity, results, is_verbose: arguments.verbose })
+        if laptop.checkout.is_some()
+            && let Some(job) = jobs.iter().find(|job| job.translation.commit.is_none())
+        {
+            return Err(Stop::usage(format!("`--checkout` needs a commit, and `{}` names none", job.title))
+                .with_hint("a GitLab job payload names one; without the flag the job runs in the work tree that is here"));
+        }
+        laptop.prepare(&agent)?;
+        Ok(Self {
+            jobs,
+            build_dir: build_dir.map(Into::into),
+            agent,
+            instances: arguments.instances,
+            capacity: arguments.capacity,
+            results,
+            is_verbose: arguments.verbose,
+        })
     }
 }
 

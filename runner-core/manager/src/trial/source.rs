@@ -34,6 +34,8 @@ pub struct EndedJob {
 pub struct TrialSource {
     runner: RunnerId,
     waiting: Mutex<VecDeque<(u64, GivenJob)>>,
+    /// Where jobs run. `None`: where their agent stands.
+    build_dir: Option<Arc<str>>,
     /// Whether lines say whose they are.
     are_several: bool,
     /// How far each log has come, and what was said at its end.
@@ -52,10 +54,10 @@ struct Seen {
 }
 
 impl TrialSource {
-    pub fn new(runner: RunnerId, jobs: Vec<GivenJob>, events: UnboundedSender<Event>) -> Self {
+    pub fn new(runner: RunnerId, jobs: Vec<GivenJob>, build_dir: Option<Arc<str>>, events: UnboundedSender<Event>) -> Self {
         let are_several = jobs.len() > 1;
         let waiting = (1..).zip(jobs).collect();
-        Self { runner, waiting: Mutex::new(waiting), are_several, seen: Arc::default(), ended: Mutex::default(), events }
+        Self { runner, waiting: Mutex::new(waiting), build_dir, are_several, seen: Arc::default(), ended: Mutex::default(), events }
     }
 
     /// The jobs that have ended, in the order in which they were given.
@@ -93,7 +95,7 @@ impl TrialSource {
             title: given.title,
             translation: Some(given.translation),
             fault: None,
-            build_dir: None,
+            build_dir: self.build_dir.clone(),
             kept: String::new(),
             owner_record: Mutex::default(),
         };

@@ -59,7 +59,7 @@ impl World {
     /// Somebody killed the runner now: what it was told a moment before it may never have read, so it may tell the end of a job again.
     pub fn runner_died(&mut self, now: Duration) {
         for job in self.jobs.values_mut().filter(|job| job.told_its_end.is_some_and(|told| now.saturating_sub(told) < MOMENT)) {
-            (job.knows_its_end, job.told_its_end) = (false, None);
+            job.is_forgiven = true;
         }
     }
 

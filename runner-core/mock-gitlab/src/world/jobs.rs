@@ -68,6 +68,8 @@ pub struct Job {
     pub knows_its_end: bool,
     /// When such an answer was sent first.
     pub told_its_end: Option<Duration>,
+    /// Its runner was killed a moment after it was told: what it does once more is no fault.
+    pub is_forgiven: bool,
     pub cancel_at: Option<Duration>,
     /// The cancel of the scenario has been set off.
     pub was_cancelled: bool,
@@ -152,6 +154,7 @@ impl Job {
         if self.stage == Stage::Ended && call != CallKind::Request {
             self.knows_its_end = true;
             self.told_its_end.get_or_insert(now);
+            self.is_forgiven &= call != CallKind::Final;
         }
     }
 }
@@ -190,6 +193,7 @@ impl World {
                 told_length: None,
                 knows_its_end: false,
                 told_its_end: None,
+                is_forgiven: false,
                 cancel_at: None,
                 was_cancelled: false,
                 is_corrupt: burst.corrupt,

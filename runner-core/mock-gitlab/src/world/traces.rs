@@ -16,7 +16,7 @@ impl World {
         let Some(job) = self.jobs.get_mut(&key) else { return Reply::message(403, "Forbidden") };
         let mut found = Vec::new();
         if !matches!(job.stage, Stage::Running | Stage::Canceling) {
-            if job.knows_its_end {
+            if job.knows_its_end && !job.is_forgiven {
                 found.push(Fault::AfterTheEnd { call: "PATCH trace".to_owned() });
             }
             self.violations.extend(found.into_iter().map(|what| Violation { job: Some(key), at: now, what }));

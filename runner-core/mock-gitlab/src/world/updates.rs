@@ -46,7 +46,7 @@ impl World {
                 Reply::message(400, "Bad request: nobody waits for this job")
             }
             (Stage::Ended, _) => {
-                if job.knows_its_end {
+                if job.knows_its_end && !job.is_forgiven {
                     found.push(Fault::AfterTheEnd { call: format!("PUT {state}") });
                 }
                 Reply::message(403, "Forbidden")
