@@ -64,7 +64,7 @@ impl Check {
             Outcome::Skipped(why) => ("skipped", odd, why),
         };
         // Messages of others may have several lines.
-        let mut lines = plain(text).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+        let mut lines = text.lines().map(plain);
         let mut out = format!("  {style}{word:<8}{style:#} {:<9} {}\n", self.name, lines.next().unwrap_or_default());
         lines.for_each(|line| _ = writeln!(out, "{:21}{line}", ""));
         if let Outcome::Bad(trouble) = &self.outcome {
