@@ -21,6 +21,7 @@ mod runner_doctor;
 mod runner_jobs;
 mod runner_results;
 mod runner_run;
+mod runner_scaling;
 mod runner_systemd;
 mod runner_try;
 mod secrets;

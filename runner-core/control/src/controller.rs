@@ -246,6 +246,16 @@ impl Controller {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// When the latest event happened.
+    pub(crate) fn now(&self) -> Now {
+        self.desk.now
+    }
+
     pub(crate) fn all_jobs(&self) -> impl Iterator<Item = (&JobId, &Job)> {
         self.jobs.iter()
     }

@@ -10,6 +10,7 @@
 //! [`Taskscaler`] is the machine for whoever has tasks and instances and nothing else. The controller of this crate takes its parts, since its instances have
 //! agents that must be reached and its tasks are jobs with lives of their own.
 
+mod event;
 mod line;
 mod machine;
 pub mod policy;
@@ -19,8 +20,9 @@ pub mod scaler;
 pub mod schedule;
 pub mod throttle;
 
+pub use event::{Effect, Event, NoCapacity, Settings};
 pub use line::Owner;
-pub use machine::{Effect, Event, NoCapacity, Settings, Taskscaler};
+pub use machine::Taskscaler;
 
 #[cfg(test)]
 mod simulation;

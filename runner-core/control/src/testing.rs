@@ -130,6 +130,13 @@ impl World {
         self.now = Now { monotonic, wall: Timestamp::from_nanoseconds(nanoseconds) };
     }
 
+    /// As it was started with, for another number of instances.
+    pub fn controller_settings(&self, most: u32) -> Settings {
+        let mut settings = self.controller.settings().clone();
+        settings.runners.values_mut().for_each(|runner| runner.environments.max_instances = most);
+        settings
+    }
+
     /// Takes the only open effect of this name.
     pub fn take(&mut self, name: &str) -> Effect {
         let indexes: Vec<_> = self.open.iter().enumerate().filter(|(_, effect)| name_of(effect) == name).map(|(index, _)| index).collect();

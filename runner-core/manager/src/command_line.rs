@@ -7,6 +7,7 @@ use crate::operations::{JobsArguments, StatusArguments};
 use crate::results::{PayloadArguments, ResultArguments};
 use crate::run::RunArguments;
 use crate::trial::TryArguments;
+use crate::why::WhyArguments;
 use clap::{Parser, Subcommand};
 use step_console::output::Color;
 
@@ -37,6 +38,8 @@ pub enum Command {
     Payload(PayloadArguments),
     /// Try out every runner of a configuration, from its server to a real job, and say what to do about what does not work.
     Doctor(DoctorArguments),
+    /// Say what a job waits for, what would start it, and when.
+    Why(WhyArguments),
     /// Look at a configuration.
     Config(ConfigArguments),
     /// Register a runner with a server and write it into the configuration.

@@ -21,6 +21,7 @@ mod source;
 mod state;
 mod telemetry;
 mod trial;
+mod why;
 
 use clap::Parser as _;
 use command_line::{Command, CommandLine};
@@ -40,6 +41,7 @@ fn carry_out(command: Command) -> anyhow::Result<Exit> {
         Command::Try(arguments) => trial::run(&arguments),
         Command::Status(arguments) => operations::status(&arguments),
         Command::Jobs(arguments) => operations::jobs(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Result(arguments) => results::result(&arguments),
         Command::Payload(arguments) => results::payload(&arguments),

@@ -3,6 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/status` | runners, instances and jobs as JSON |
+//! | `/why/7` | what job 7 waits for, what would start it, and when |
 //! | `/metrics` | for Prometheus, with GitLab's names where it has them |
 //! | `/health/ready` | 200 as soon as jobs are taken |
 //! | `/debug/jobs/list` | a line per job, as GitLab's runner has it |
@@ -11,18 +12,18 @@ mod ask;
 mod metrics;
 mod status;
 
-pub use ask::{JobsArguments, StatusArguments, jobs, state_directory, status};
+pub use ask::{JobsArguments, StatusArguments, answer, jobs, print, state_directory, status};
 
 use crate::drive::Look;
 use crate::telemetry::Telemetry;
+use crate::why;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use runner_control::Controller;
 use std::io;
-use std::path::Path;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -47,6 +48,7 @@ fn routes(looks: UnboundedSender<Look>, telemetry: Telemetry) -> Router {
     Router::new()
         .route("/status", get(get_status))
         .route("/metrics", get(get_metrics))
+        .route("/why/{number}", get(get_why))
         .route("/health/ready", get(|| async { "ok\n" }))
         .route("/debug/jobs/list", get(get_jobs))
         .with_state(Asking(looks, telemetry))
@@ -55,6 +57,12 @@ fn routes(looks: UnboundedSender<Look>, telemetry: Telemetry) -> Router {
 async fn get_status(State(asking): State<Asking>) -> Result<Response, StatusCode> {
     let status = asking.ask(status::Status::of).await?;
     let text = serde_json::to_string(&status).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+async fn get_why(State(asking): State<Asking>, Path(number): Path<u64>) -> Result<Response, StatusCode> {
+    let answer = asking.ask(move |controller| why::Answer::of(controller, number)).await?;
+    let text = serde_json::to_string(&answer).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
@@ -72,7 +80,12 @@ async fn get_jobs(State(asking): State<Asking>) -> Result<Response, StatusCode> 
 /// Answers on the socket, and where the configuration says; as long as the process lives.
 /// # Errors
 /// An address cannot be listened on.
-pub async fn serve(directory: &Path, listen_address: Option<&str>, looks: UnboundedSender<Look>, telemetry: Telemetry) -> io::Result<()> {
+pub async fn serve(
+    directory: &std::path::Path,
+    listen_address: Option<&str>,
+    looks: UnboundedSender<Look>,
+    telemetry: Telemetry,
+) -> io::Result<()> {
     let socket = directory.join(SOCKET);
     match std::fs::remove_file(&socket) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),

@@ -87,8 +87,14 @@ impl Scaler {
         self.rest_until = None;
     }
 
-    pub fn failures(&self) -> u32 {
-        self.failures
+    /// Instances never became usable: until when no other is tried.
+    pub fn rests_until(&self, now: Now) -> Option<Deadline> {
+        self.rest_until.filter(|deadline| self.failures > 0 && !deadline.has_passed(now))
+    }
+
+    /// When the throttle lets the next one through. `None`: it does now.
+    pub fn throttled_until(&self, throttle: ScaleThrottle, now: Now) -> Option<Deadline> {
+        self.bucket.due(throttle, now)
     }
 
     fn rest(&self) -> Duration {

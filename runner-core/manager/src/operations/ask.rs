@@ -45,7 +45,10 @@ pub fn jobs(arguments: &JobsArguments) -> anyhow::Result<Exit> {
     })
 }
 
-fn print(text: &str) -> anyhow::Result<Exit> {
+/// On standard output.
+/// # Errors
+/// Nobody reads it any more.
+pub fn print(text: &str) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
@@ -53,8 +56,15 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 }
 
 fn ask(arguments: &StatusArguments) -> Result<Status, Stop> {
+    answer(arguments, "/status")
+}
+
+/// What the runner answers on this path.
+/// # Errors
+/// No runner answers, or one of another version.
+pub fn answer<T: serde::de::DeserializeOwned>(arguments: &StatusArguments, path: &str) -> Result<T, Stop> {
     let socket = state_directory(arguments.config.as_deref(), arguments.state.as_deref()).join(SOCKET);
-    let body = get(&socket, "/status").map_err(|fault| {
+    let body = get(&socket, path).map_err(|fault| {
         Stop::new(Exit::Failed, format!("no runner answers on `{}`: {}", socket.display(), words(&fault)))
             .with_hint("`--config FILE` or `--state DIR` as they were given to `runner-core run`")
     })?;
