@@ -237,9 +237,10 @@ fn a_runner_that_detaches_leaves_its_jobs_and_the_next_one_ends_them() {
 #[test]
 fn a_new_token_counts_from_then_on_and_jobs_of_the_old_one_are_found_after_a_kill() {
     const SECOND: &str = "glrt-second-runner-token";
-    let script = ["for i in $(seq 1 40); do echo line $i; sleep 0.1; done", "echo done"];
     let second = runner_mock_gitlab::scenario::Runner { token: SECOND.to_owned(), id: 2, cell: 1, paused: false };
-    let scene = Scene::with(vec![jobs(1, &script)], |scenario| scenario.runners.push(second));
+    let scene = Scene::with(Vec::new(), |scenario| scenario.runners.push(second));
+    let wait = format!("until [ -e {} ]; do sleep 0.1; done", scene.workshop.path("go").display());
+    scene.server.plan(&jobs(1, &["for i in $(seq 1 40); do echo line $i; sleep 0.05; done", &wait, "echo done"]));
     let runner = scene.run();
     scene.until(|world| world.jobs().values().all(|job| job.trace.windows(7).any(|window| window == b"line 5\n")));
     let config = scene.workshop.read("config.toml").replace(TOKEN, SECOND);
@@ -252,6 +253,7 @@ fn a_new_token_counts_from_then_on_and_jobs_of_the_old_one_are_found_after_a_kil
     drop(runner.finish());
     scene.server.runner_died();
     let runner = scene.run();
+    scene.workshop.file("go", "");
     scene.until_all_ended();
     check_lines_of(&scene, 1);
     scene.end(runner, Report::without_offsets);
