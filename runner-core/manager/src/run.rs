@@ -4,6 +4,7 @@ pub mod configuration;
 mod entries;
 mod logging;
 mod reload;
+mod service;
 mod settings;
 mod signals;
 pub mod system_id;
@@ -84,6 +85,7 @@ async fn serve(configuration: Configuration, arguments: &RunArguments) -> Result
     operations::serve(&directory, configuration.settings.global.listen_address.as_deref(), looks, telemetry)
         .await
         .map_err(|fault| Stop::bad_input(format!("could not answer operators: {}", words(&fault))))?;
+    service::tell_ready();
     let mut reload = reload::Reload::new(configuration, entries);
     let how = loop {
         tokio::select! {

@@ -96,9 +96,12 @@ mod tests {
         assert!(spares.directory(parent.path(), "2").unwrap().is_none(), "the id is taken");
     }
 
+    /// What a step did to the directory, by its name.
+    type Change = (&'static str, fn(&ServedDirectory));
+
     #[test]
     fn one_that_a_step_has_changed_is_not_kept() {
-        let changes: [(&str, fn(&ServedDirectory)); 5] = [
+        let changes: [Change; 5] = [
             ("a file more", |directory| std::fs::write(directory.inner().join("owner"), "").unwrap()),
             ("one less", |directory| std::fs::remove_file(directory.output()).unwrap()),
             ("open to others", |directory| std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap()),
