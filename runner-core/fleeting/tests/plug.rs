@@ -222,12 +222,12 @@ fn number_in(file: &Path) -> rustix::process::Pid {
 async fn flh_14_what_comes_after_the_first_line_is_read_and_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     let (begin, done) = (directory.path().join("begin"), directory.path().join("done"));
-    let writes = format!("(until [ -e {} ]; do :; done; head -c 10485760 /dev/zero; touch {}) &", begin.display(), done.display());
+    assert!(std::process::Command::new("mkfifo").args([&begin, &done]).status().unwrap().success());
+    // Opening a pipe waits for the other side.
+    let writes = format!("(read word <{}; head -c 10485760 /dev/zero; echo >{}) &", begin.display(), done.display());
     let plugin = after(directory.path(), &writes, &options()).await.unwrap();
-    std::fs::write(begin, "").unwrap();
-    while !done.exists() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    std::fs::write(begin, "go\n").unwrap();
+    tokio::task::spawn_blocking(|| std::fs::read(done)).await.unwrap().unwrap();
     assert_eq!(plugin.health().await, Ok(()));
 }
 
@@ -279,26 +279,24 @@ async fn flh_37_ctrl_c_does_not_end_a_plugin() {
 }
 
 /// What a plugin logs, as it comes.
-fn overheard(options: Options) -> (Options, std::sync::mpsc::Receiver<Record>) {
-    let (sender, heard) = std::sync::mpsc::channel();
+fn overheard(options: Options) -> (Options, tokio::sync::mpsc::UnboundedReceiver<Record>) {
+    let (sender, heard) = tokio::sync::mpsc::unbounded_channel();
     let log = std::sync::Arc::new(move |_: &str, record: &Record| drop(sender.send(record.clone())));
     (Options { log, ..options }, heard)
 }
 
 #[tokio::test]
 async fn fls_11_what_a_plugin_prints_reaches_the_log_and_never_the_handshake() {
-    let (options, heard) = overheard(options());
+    let (options, mut heard) = overheard(options());
     let plugin = with_faults(&options, json!(["Update: print 2"])).await;
     plugin.update().await.unwrap();
     let (mut printed, mut logged) = (Vec::new(), None);
     while printed.len() < 2 || logged.is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        for record in heard.try_iter() {
-            match record.message.as_str() {
-                "record" => logged = Some((record.level, record.fields["line"].clone())),
-                line if line.starts_with("line ") => printed.push(record.message),
-                _ => {}
-            }
+        let record = heard.recv().await.unwrap();
+        match record.message.as_str() {
+            "record" => logged = Some((record.level, record.fields["line"].clone())),
+            line if line.starts_with("line ") => printed.push(record.message),
+            _ => {}
         }
     }
     assert_eq!((printed, logged), (vec!["line 0".to_owned(), "line 1".to_owned()], Some((Level::Info, json!(1)))));
@@ -306,11 +304,12 @@ async fn fls_11_what_a_plugin_prints_reaches_the_log_and_never_the_handshake() {
 
 #[tokio::test]
 async fn fls_14_a_key_that_nobody_knows_is_said_in_the_log() {
-    let (options, heard) = overheard(options());
+    let (options, mut heard) = overheard(options());
     let plugin = started(&options).await;
     plugin.init(&json!({"fualts": []}), &Settings::default()).await.unwrap();
     plugin.end().await;
-    let warnings: Vec<String> = heard.try_iter().filter(|record| record.level == Level::Warn).map(|record| record.message).collect();
+    let all = std::iter::from_fn(|| heard.try_recv().ok());
+    let warnings: Vec<String> = all.filter(|record| record.level == Level::Warn).map(|record| record.message).collect();
     assert_eq!(warnings, ["plugin_config: `fualts` is not known and has no effect; did you mean `faults`?"]);
 }
 

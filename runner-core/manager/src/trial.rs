@@ -200,6 +200,7 @@ fn tell_ends(
     results: Option<&ResultFiles>,
     is_verbose: bool,
 ) -> Result<Exit, Stop> {
+    let detail = if is_verbose { tree::Detail::Everything } else { tree::Detail::Outcomes };
     let mut exits = Vec::new();
     for job in ended {
         let exit = match &job.status {
@@ -212,7 +213,7 @@ fn tell_ends(
         }
         if let Some(tree) = &job.tree {
             if has_failed || is_verbose || number_of_jobs > 1 {
-                screen::say(tree::shown(tree, &job.title, is_verbose).trim_end());
+                screen::say(tree::shown(tree, &job.title, detail).trim_end());
             }
             if let Some(results) = results {
                 results.write(&job.title, job.number, tree)?;

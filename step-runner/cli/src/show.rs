@@ -58,7 +58,8 @@ pub fn print(tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: For
 fn show(out: &mut dyn Write, tree: &OwnedTree, last_step: Option<&str>, verbose: bool, form: Form) -> io::Result<()> {
     match form {
         Form::Text => {
-            let line = |id| node::line(&tree.node(id), id == StepId::ROOT, verbose);
+            let detail = tree::Detail::of_result(verbose);
+            let line = |id| node::line(&tree.node(id), id == StepId::ROOT, detail);
             tree::write(out, StepId::ROOT, &line, &|id| tree.children(id))?;
             last_step.map_or(Ok(()), |last_step| writeln!(out, "\n{last_step}"))
         }

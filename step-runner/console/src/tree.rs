@@ -63,10 +63,28 @@ pub fn write(out: &mut dyn Write, root: StepId, line: &dyn Fn(StepId) -> Line, c
     Tree { out, line, children }.step(root, "", "")
 }
 
-/// The whole tree of a result, whose root is called `title`. `verbose`: as for [`node::line`].
-pub fn shown(tree: &dyn ResultTree, title: &str, verbose: bool) -> String {
+/// How much a tree says about each step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// How it ended, and what became of its limits.
+    Outcomes,
+    /// Also what it gave.
+    Outputs,
+    /// Also commands, exports, used resources and where the definition came from; nothing is cut.
+    Everything,
+}
+
+impl Detail {
+    /// As the flag `--verbose` says, for a command that shows results.
+    pub fn of_result(is_verbose: bool) -> Self {
+        if is_verbose { Self::Everything } else { Self::Outputs }
+    }
+}
+
+/// The whole tree of a result, whose root is called `title`.
+pub fn shown(tree: &dyn ResultTree, title: &str, detail: Detail) -> String {
     let line = |id: StepId| {
-        let line = node::line(&tree.node(id), id == StepId::ROOT, verbose);
+        let line = node::line(&tree.node(id), id == StepId::ROOT, detail);
         if id == StepId::ROOT { Line { name: title.to_owned(), ..line } } else { line }
     };
     let mut drawn = Vec::new();

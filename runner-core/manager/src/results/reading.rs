@@ -73,7 +73,7 @@ pub fn result(arguments: &ResultArguments) -> anyhow::Result<Exit> {
     let written = match (arguments.output, tree) {
         (Form::Json, Some(tree)) => json(&mut out, &tree),
         (Form::Json, None) => return Err(no_tree(&head).into()),
-        (Form::Text, Some(tree)) => out.write_all(tree::shown(&tree, &title(&head), arguments.verbose).as_bytes()),
+        (Form::Text, Some(tree)) => out.write_all(tree::shown(&tree, &title(&head), tree::Detail::of_result(arguments.verbose)).as_bytes()),
         (Form::Text, None) => out.write_all(without_tree(&head).as_bytes()),
     };
     ended(written.and_then(|()| out.flush()))

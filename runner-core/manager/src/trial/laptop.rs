@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn laptop(arguments: TryArguments) -> Result<Laptop, String> {
-        Laptop::of(&arguments, Path::new("/work")).map_err(|stop| stop.to_string())
+        Laptop::of(&arguments, Path::new("/srv/app")).map_err(|stop| stop.to_string())
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
             TryArguments { checkout: true, cache: Some(String::new()), artifacts: Some("from".to_owned()), ..TryArguments::default() };
         let laptop = laptop(asked).expect("flags");
         assert_eq!(laptop.steps(), ["artifact", "cache", "checkout"]);
-        assert_eq!(laptop.caches(), CachePlace::Directory("/work/.step-runner/cache".to_owned()));
-        let (earlier, own) = ("/work/from".to_owned(), "/work/.step-runner/artifacts".to_owned());
+        assert_eq!(laptop.caches(), CachePlace::Directory("/srv/app/.step-runner/cache".to_owned()));
+        let (earlier, own) = ("/srv/app/from".to_owned(), "/srv/app/.step-runner/artifacts".to_owned());
         assert_eq!(laptop.artifacts_place(), ArtifactPlace::Directory { earlier, own });
         let refused = laptop.prepare(Path::new("/nowhere/step-runner")).expect_err("no program");
         insta::assert_snapshot!(refused, @"could not find the program of the steps artifact, cache, checkout: no `/nowhere/step-runner-steps`");

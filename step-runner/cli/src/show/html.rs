@@ -80,7 +80,7 @@ impl Steps<'_> {
     }
 
     fn step(&mut self, node: &StepResult, parent: Option<usize>, depth: usize) -> Json {
-        let line = told::line(node, parent.is_none(), false);
+        let line = told::line(node, parent.is_none(), tree::Detail::Outputs);
         let (start, end) = (self.after_start(node.start), self.after_start(node.end));
         let message = line.failure.as_ref().map(|failure| tree::without_steps(&failure.message)).filter(|message| !message.is_empty());
         let mut step = Map::new();

@@ -1,6 +1,6 @@
 //! What the tree says about a node of a result.
 
-use super::{Line, in_words};
+use super::{Detail, Line, in_words};
 use step_model::document::Action;
 use step_model::reference::StepReference;
 use step_model::result::{StepResult, Usage};
@@ -9,15 +9,15 @@ use step_model::value::Value;
 /// Longer values are cut, unless everything is asked for.
 const WIDEST: usize = 100;
 
-/// `verbose`: also commands, exports, used resources and where the definition came from.
-pub fn line(node: &StepResult, is_root: bool, verbose: bool) -> Line {
+/// What the tree says about a node, in the detail that is asked for.
+pub fn line(node: &StepResult, is_root: bool, detail: Detail) -> Line {
     Line {
         name: name(node, is_root),
         status: node.status,
         failure: node.failure.clone().or_else(|| failure_of_code(node)),
         allowed_to_fail: node.allowed_to_fail,
         duration: node.start.zip(node.end).map(|(start, end)| end.since(start)),
-        details: super::details(&node.limits, node.filtered.as_deref()).into_iter().chain(details(node, verbose)).collect(),
+        details: super::details(&node.limits, node.filtered.as_deref()).into_iter().chain(details(node, detail)).collect(),
     }
 }
 
@@ -62,8 +62,12 @@ fn failure_of_code(node: &StepResult) -> Option<step_model::result::Failure> {
     Some(Failure { kind: FailureKind::StepFailure, message })
 }
 
-fn details(node: &StepResult, verbose: bool) -> Vec<String> {
+fn details(node: &StepResult, detail: Detail) -> Vec<String> {
     let mut details = Vec::new();
+    if detail == Detail::Outcomes {
+        return details;
+    }
+    let verbose = detail == Detail::Everything;
     if let Some(exec) = node.exec.as_ref().filter(|exec| verbose && !exec.command.is_empty()) {
         let command = exec.command.iter().map(word).collect::<Vec<_>>().join(" ");
         details.push(format!("command: {command}"));
