@@ -12,6 +12,7 @@ use std::sync::Arc;
 use step_model::limits::{AppliedLimit, LimitName, Limits};
 
 /// The generations of control groups.
+#[cfg_attr(not(any(test, target_os = "linux")), expect(dead_code, reason = "only Linux has control groups"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     V1,

@@ -165,6 +165,7 @@ impl Registry {
     }
 
     /// Waits until a job runs.
+    #[cfg(target_os = "linux")]
     pub async fn until_busy(&self) {
         let mut alive = self.alive.subscribe();
         let _ = alive.wait_for(|alive| *alive > 0).await;

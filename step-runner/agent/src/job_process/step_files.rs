@@ -17,15 +17,24 @@ pub const LIMIT: u64 = 64 * 1024 * 1024;
 /// # Errors
 /// Why it cannot be made.
 pub fn make_directory(path: &Path) -> Result<(), String> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
+    match private(std::fs::DirBuilder::new()).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(format!("creating directory for step files: {}", system_error::text(&error)))
         }
         _ => Ok(()),
     }
+}
+
+#[cfg(unix)]
+fn private(mut builder: std::fs::DirBuilder) -> std::fs::DirBuilder {
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// Directories have the access rules of the one that they are in.
+#[cfg(not(unix))]
+fn private(builder: std::fs::DirBuilder) -> std::fs::DirBuilder {
+    builder
 }
 
 /// Creates both files, or neither.
